@@ -154,7 +154,7 @@ EXERCISES = {
             "W is not transposed. A query is a row of `query`: W q for all rows is query @ W.T.": scores_not_transposed,
             "tanh is applied to each term. It belongs around the sum W q + k.": scores_of_two_tanh,
             "v is missing: the H components must be weighted by v, not just added up.": scores_without_v,
-            "This is the product of W q and k, Luong's general score. Bahdanau's adds them, inside a tanh.": (
+            "This is the product of W q and k, Luong's general score. Bahdanau's score adds them, inside a tanh.": (
                 scores_by_product
             ),
         },
@@ -164,8 +164,8 @@ EXERCISES = {
         "1b8a36dea3213681",
         {
             "0": "A score of 0 is not a weight of 0: exp(0) is 1.",
-            "1": "The three words keep a part of the weight: all six scores are equal.",
-            "3": "That is the number of paddings. Their share of the whole weight is asked for, a number from 0 to 1.",
+            "1": "The three real tokens keep a share of the weight: all six scores are equal.",
+            "3": "That is the number of padding tokens. Give their share of the total weight, a number from 0 to 1.",
         },
     ),
     "2.3": Exercise(
@@ -210,7 +210,7 @@ EXERCISES = {
         "5acaa03b95caa695",
         {
             "a": "The diagonal has to be learnt: nothing in the equations prefers position t at step t.",
-            "c": "One large weight needs one score far above the others. How large can v · tanh(…) be before training?",
+            "c": "One large weight needs one score far above the others. How far apart are scores before training?",
         },
     ),
     "2.6": Exercise(
@@ -229,7 +229,7 @@ EXERCISES = {
         "answer_2_7",
         "ba0d6e49feacd0dd",
         {
-            "1": "Position 1 is the auxiliary verb `hat`. Compare how dark its column is in the row `stood`.",
+            "1": "Position 1 is the auxiliary verb `hat`. See how light its column is in the row `stood`.",
             "4": "That is the diagonal. Look for the darkest cell of the row.",
             "6": "Count the positions from 0.",
             "8": "Count the positions from 0.",
@@ -244,7 +244,9 @@ EXERCISES = {
                 links_for_each_source_word
             ),
             "Positions are counted from 0.": lambda weights: [(s + 1, t + 1) for s, t in best_links(weights)],
-            "A link is (source position, target position): yours are the other way round.": links_with_the_target_first,
+            "A link is (source position, target position): yours are the other way round. (enumerate gives (t, s).)": (
+                links_with_the_target_first
+            ),
         },
     ),
     "2.9": Exercise(

@@ -19,8 +19,9 @@
 # 6. measure with the alignment error rate how well the weights agree with the links between words, and say what this
 #    number does not show.
 #
-# **You need** lesson 1: what an encoder, a decoder, a GRU and teacher forcing are. Section 1 repeats the most important.
-# The lesson takes 45 minutes. All of it runs on a laptop without a GPU; the longest cell trains for one to three minutes.
+# **You need** lesson 1: what an encoder, a decoder, a GRU, teacher forcing and BLEU are. Section 1 repeats the most
+# important points. The lesson takes 45 minutes, without the three exam questions at the end. All of it runs on a laptop
+# without a GPU; the longest cell trains for one to three minutes.
 #
 # [B] is [Bahdanau, Cho, Bengio 2015](https://arxiv.org/abs/1409.0473), the paper that this lesson is about. The lesson
 # builds on `nano_nmt.py`, which lies beside this notebook: a translation model in one file.
@@ -49,14 +50,18 @@ torch.manual_seed(2)
 # ## 1. From one vector to a weighted sum
 #
 # A translation model reads a German sentence and writes an English one. Its two halves, with the letters that this
-# lesson uses for sizes:
+# lesson uses for sizes, are:
 #
 # - The **encoder**, a bidirectional GRU, turns $S$ tokens into $S$ vectors $h_1, \dots, h_S$. A token is a word, a piece of a
 #   rare word, or a punctuation mark. The vector $h_s$ is about token $s$ and what stands around it: one half comes from
 #   reading the sentence forwards up to $s$, the other from reading it backwards down to $s$. So it has $2H$ numbers, if
 #   a GRU's state has $H$.
 # - The **decoder**, another GRU, writes one token at each step $t = 1, \dots, T$. Its state is $s_t$, with $H$ numbers.
-#   From $s_t$ follow the probabilities of the next token $y_t$. Then $y_t$ is read at step $t + 1$.
+#   The probabilities of the token $y_t$ are computed from $s_t$ and two other vectors (section 6). Then $y_t$ is read at
+#   step $t + 1$.
+#
+# Careful: $s$ alone, or as an index, is a source position. $s_t$, with a time index, is the decoder's state. Both letters
+# are those of [B].
 #
 # In lesson 1 the decoder had one vector $c$ for the whole sentence: the encoder's last states. That is as much room for
 # 50 words as for 5, and the translations of long sentences were bad.
@@ -78,6 +83,9 @@ torch.manual_seed(2)
 # | 2. weight | $\alpha_{ts} = \exp(e_{ts}) \,/\, \sum_{s'} \exp(e_{ts'})$ | a number from 0 to 1 for each $s$ | 3 |
 # | 3. context | $c_t = \sum_s \alpha_{ts} h_s$ | one vector | 4 |
 #
+# $v_a$ is a vector, and $v_a^\top x$ is its dot product with the vector $x$. $W_a$ and $U_a$ are matrices; the index $a$
+# stands for *alignment*. In the denominator, $s'$ runs over all source positions, because $s$ is taken already.
+#
 # Here are all three with plain numbers, for three positions and vectors of two numbers. The scores are made up.
 
 # %%
@@ -92,7 +100,9 @@ print("context", alpha[0] * h[0] + alpha[1] * h[1] + alpha[2] * h[2])
 #
 # Now real tensors. The next cell reads the sample corpus, makes the two vocabularies, and encodes two sentences with a
 # model that is not trained yet. Sentences of a batch differ in length. The shorter ones are filled up with a token
-# `<pad>`, the *padding*, so that the batch is a rectangle; `mask` is `True` at real tokens and `False` at padding.
+# `<pad>`, the *padding*, so that the batch is a rectangle. `memory` holds what attention reads: the vectors $h_s$ of the
+# batch (`values`), $U_a h_s$ (`keys`, section 2) and the mask (`mask`), which is `True` at real tokens and `False` at
+# padding. A shape is written (B S 2H), which is short for B by S by 2H.
 
 
 # %%
@@ -131,11 +141,11 @@ print(memory.mask.int())
 #
 # | symbol | what it is | shape |
 # |---|---|---|
-# | $q$ | the query: the state $s_{t-1}$, computed one step earlier | $(H)$ |
-# | $h_s$ | the encoder's vector of position $s$ | $(2H)$ |
-# | $W_a$ | a learnt matrix | $(H \times H)$ |
-# | $U_a$ | a learnt matrix | $(H \times 2H)$ |
-# | $v_a$ | a learnt vector | $(H)$ |
+# | $q$ | the query: the state $s_{t-1}$, computed one step earlier | (H) |
+# | $h_s$ | the encoder's vector of position $s$ | (2H) |
+# | $W_a$ | a learnt matrix | (H H) |
+# | $U_a$ | a learnt matrix | (H 2H) |
+# | $v_a$ | a learnt vector | (H) |
 #
 # Read it from the inside. $W_a q$ and $U_a h_s$ bring query and source vector to the same size, $H$. They are added, and
 # $\tanh$ is applied to each of the $H$ sums. The product with $v_a$ makes one number of them. This is a neural network
@@ -153,13 +163,13 @@ print(memory.mask.int())
 
 # %% [markdown]
 # **Exercise 2.1.** Write the score for a whole batch: from one query for each sentence and the keys of all its positions,
-# one score for each position. `keys` holds $U_a h_s$ already.
+# one score for each position. `keys` holds $U_a h_s$ already. `W` is $W_a$, and `v` is $v_a$.
 #
 # <details><summary>Hint</summary>
 #
-# A query is a row of `query`. $W q$ for all rows at once is `query @ W.T`, of shape (B H). `x.unsqueeze(1)` turns
-# (B H) into (B 1 H), which can be added to (B S H). And `y @ v` sums over the last axis of `y`, each component times that
-# of `v`.
+# A query is a row of `query`. $W_a q$ for all rows at once is `query @ W.T`, of shape (B H). `x.unsqueeze(1)` turns
+# (B H) into (B 1 H), which can be added to (B S H). `torch.tanh` is applied elementwise. And `y @ v` sums over the last
+# axis of `y`, each component times that of `v`.
 #
 # </details>
 
@@ -223,7 +233,7 @@ check("2.1", additive_scores)
 # - One score that is 3 above another one gives a weight that is $\exp(3) \approx 20$ times as large.
 #
 # In a tensor (B S) the sum runs over the axis of $s$, which is `dim=1`. With `dim=0` it would run over the *sentences* of
-# the batch. Nothing fails then; the model only becomes bad.
+# the batch. No error is raised; the model just learns badly.
 #
 # **Padding.** A score is also computed at padding, because the batch is a rectangle. It means nothing, but the softmax
 # does not distinguish it from a real one. What does that cost?
@@ -236,7 +246,7 @@ check("2.1", additive_scores)
 
 # %% [markdown]
 # **Exercise 2.2: a prediction.** A sentence of 3 tokens is padded to length 6. All six scores are 0, and the mask is
-# forgotten. Which part of the weight, a number from 0 to 1, do the three paddings have together? Write your answer into
+# forgotten. What share of the total weight, from 0 to 1, do the three padding tokens get together? Write your answer into
 # the next cell **before** you run the one after it.
 #
 # <details><summary>Hint</summary>
@@ -278,15 +288,16 @@ check("2.2", answer_2_2)
 print(torch.zeros(6).softmax(dim=0)[3:].sum().item())
 
 # %% [markdown]
-# So a sentence's context would depend on how much padding it got, which is to say on the *other* sentences of its batch:
-# alone and in a batch, the same sentence would get different translations.
+# So a sentence's context would depend on the amount of its padding, that is, on the *other* sentences of its batch. Alone
+# and in a batch, the same sentence could get different translations.
 #
 # The cure is to set the scores of padding to $-\infty$ before the softmax: $\exp(-\infty)$ is exactly 0, in the numerator
 # and in the denominator, so padding gets weight 0 and the weights of the real tokens are those that they would have
 # alone. Two mistakes are common:
 #
 # - A score of 0 instead of $-\infty$ is a score like any other: $\exp(0) = 1$.
-# - Setting *weights* to 0 after the softmax leaves a sum that is below 1: padding has had its part in the denominator.
+# - Setting *weights* to 0 after the softmax leaves a sum that is below 1: padding has already taken its share, in the
+#   denominator.
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -299,7 +310,7 @@ print(torch.zeros(6).softmax(dim=0)[3:].sum().item())
 #
 # <details><summary>Hint</summary>
 #
-# `x.masked_fill(where, value)` returns a copy of `x`, with `value` at all places where `where` is `True`. `~mask` is
+# `x.masked_fill(where, value)` returns a copy of `x`, with `value` at all positions where `where` is `True`. `~mask` is
 # `True` at padding. `x.softmax(dim=…)` is the softmax over one axis. `-math.inf` is $-\infty$.
 #
 # </details>
@@ -356,8 +367,9 @@ check("2.3", attention_weights)
 # of one $h_s$, whatever the length of the sentence. If all weights are equal, it is the mean of the $h_s$. If one weight
 # is 1, it is that $h_s$.
 #
-# All of this can be differentiated. So the gradient of the loss reaches $v_a$, $W_a$ and $U_a$ through the weights:
-# nobody has to say which German word belongs to which English one. Attention is learnt from pairs of sentences alone.
+# All of this can be differentiated. So the gradient of the loss reaches $v_a$, $W_a$ and $U_a$ through the weights. If
+# more weight on `Ente` makes `duck` more probable, the gradient raises the score of `Ente`. So attention is learnt from
+# pairs of sentences alone: nobody has to say which German word belongs to which English one.
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -366,12 +378,13 @@ check("2.3", attention_weights)
 # check_cell: false
 
 # %% [markdown]
-# **Exercise 2.4.** Write the contexts of a batch.
+# **Exercise 2.4.** Write the contexts of a batch. In the shapes, $M = 2H$ is the size of one $h_s$.
 #
 # <details><summary>Hint</summary>
 #
 # `weights.unsqueeze(2)` is (B S 1). Times `values`, it multiplies each vector by its weight. Then sum over the axis of the
-# source positions. Or use the product of matrices: (B 1 S) @ (B S M) is (B 1 M).
+# source positions. Or use the product of matrices: `weights.unsqueeze(1) @ values` is (B 1 S) @ (B S M), which gives
+# (B 1 M). Then `.squeeze(1)` removes the axis of size 1.
 #
 # </details>
 
@@ -420,9 +433,9 @@ check("2.4", context_vectors)
 
 
 # %% [markdown]
-# Your three functions are attention. The next cell puts them into the model in place of its own, and compares the two:
-# the same weights of the two sentences from section 1, to the last digits. (`self.query.weight` is $W_a$; `self.v.weight`
-# is $v_a$, as a matrix with one row.)
+# Your three functions are attention. The next cell puts them into the model in place of its own, and compares the two.
+# For the two sentences from section 1, weights and contexts are equal up to rounding. (`self.query.weight` is $W_a$;
+# `self.v.weight` is $v_a$, as a matrix with one row.)
 
 
 # %%
@@ -473,14 +486,14 @@ def draw(weights, columns, rows, title):
 #
 # - "a": dark along the diagonal, since translations mostly follow the order of the source;
 # - "b": the same light grey nearly everywhere, each weight near $1/S$;
-# - "c": one black cell in each row, at random.
+# - "c": one black cell in each row, at a random position.
 #
 # Answer **before** you run the cell that draws it.
 #
 # <details><summary>Hint</summary>
 #
 # Before training, the components of $v_a$ are about 0.1 in size, with both signs; those of $\tanh$ are between −1 and 1. So
-# the products of the two mostly cancel in the sum. How far apart are then the scores of two positions? And which weights
+# the products of the two mostly cancel in the sum. How far apart, then, are the scores of two positions? And which weights
 # follow from scores that are nearly equal?
 #
 # </details>
@@ -547,19 +560,28 @@ draw(forced_weights(model, line, translation), columns, rows, "not trained")
 # %% [markdown]
 # ## 6. The whole step
 #
-# Where in the decoder is attention? In [B] it comes **before** the GRU (section 3.1 and A.2.2). One step $t$ is:
+# Where in the decoder is attention? In [B] it comes **before** the GRU (section 3.1 and A.2.2). Step $t$ has three lines:
 #
 # 1. $c_t$ = attention with the query $s_{t-1}$, the *previous* state;
 # 2. $s_t = \text{GRU}([E y_{t-1};\; c_t],\; s_{t-1})$: the GRU reads the embedding of the previous token and the context;
 # 3. $g_t = \tanh(W_g [s_t;\; c_t;\; E y_{t-1}])$, from which the output layer computes the probabilities of $y_t$.
 #
-# $E y_{t-1}$ is the vector (*embedding*) of the token that was written last, and $[a;\, b]$ puts two vectors behind each
-# other. (For $g_t$, [B] uses another function of the same three vectors; `nano_nmt.py` has $\tanh$.)
+# $E$ is the matrix of the embeddings, and $E y_{t-1}$ is the row of the token that was written last. $[a;\, b]$ joins two
+# vectors end to end. $W_g$ is a learnt matrix. (For $g_t$, [B] uses another function of the same three vectors;
+# `nano_nmt.py` has $\tanh$.) At $t = 1$, $y_0$ is `<s>`, and $s_0$ is computed from the encoder's last states by a learnt
+# layer with $\tanh$.
 #
-# The query is not $s_t$: the GRU needs $c_t$ to compute $s_t$, so $s_t$ does not exist yet. A consequence: at step $t$
-# the query has been computed from $y_1, \dots, y_{t-2}$, for $s_{t-1}$ has read $y_{t-2}$. The token $y_{t-1}$ comes in
-# together with $c_t$. Luong's model, in lesson 3, attends *after* the GRU. Many programs that are called "Bahdanau" do
-# that, too.
+# In shapes, E is the size of an embedding, and V the number of English tokens:
+#
+# | tensor | shape | tensor | shape |
+# |---|---|---|---|
+# | $E y_{t-1}$ | (B E) | $s_t$ | (B H) |
+# | $c_t$ | (B 2H) | $g_t$ | (B E) |
+# | the GRU's input $[E y_{t-1};\; c_t]$ | (B E+2H) | the output layer's result | (B V) |
+#
+# The query is not $s_t$: the GRU needs $c_t$ to compute $s_t$, so $s_t$ does not exist yet. This has a consequence. At
+# step 3, for example, the query is $s_2$, whose GRU has read $y_1$. The token $y_2$ enters only in line 2, together with
+# $c_3$. Luong's model, in lesson 3, computes attention *after* the GRU. So do many programs that are called "Bahdanau".
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -569,11 +591,13 @@ draw(forced_weights(model, line, translation), columns, rows, "not trained")
 
 # %% [markdown]
 # **Exercise 2.6.** Write the first two lines of the step. `attend(query)` returns a context and weights;
-# `gru(inputs, state)` returns the new state.
+# `gru(inputs, state)` returns the new state. Here `state` is a tensor, $s_{t-1}$. (In `nano_nmt.py` it is an object with
+# two tensors; the next section passes you its `state.hidden`.)
 #
 # <details><summary>Hint</summary>
 #
-# `torch.cat([a, b], dim=1)` puts (B E) and (B M) together to (B E+M). The embedding comes first.
+# `context, weights = …` unpacks the two results of `attend`. `torch.cat([a, b], dim=1)` joins (B E) and (B M) to
+# (B E+M). The embedding comes first.
 #
 # </details>
 
@@ -638,9 +662,9 @@ check("2.6", bahdanau_step)
 # %% [markdown]
 # ## 7. Training
 #
-# The next cell builds the model of *your* attention and *your* step, and trains it with `nano.train`: the loss is the mean
-# of $-\log p(y_t)$, with teacher forcing. It takes one to three minutes. The perplexity, which it prints, is $\exp$ of the
-# loss: 2 means that the model is as unsure as between two equally probable tokens.
+# The next cell builds a model with *your* attention and *your* step, and trains it with `nano.train`. The loss is the mean
+# of $-\log p(y_t)$, with teacher forcing. The training takes one to three minutes. The perplexity, which it prints, is
+# $\exp$ of the loss: 2 means that the model is as unsure as between two equally probable tokens.
 
 
 # %%
@@ -657,11 +681,14 @@ class Bahdanau(WithMyAttention):
 
 torch.manual_seed(2)
 mine = Bahdanau("bahdanau", sizes, embedding=128, hidden=128, dropout=0.1)
-encoded = [[(source.encode(german), target.encode(english)) for german, english in s] for s in (training, validation)]
+encoded = [
+    [(source.encode(german), target.encode(english)) for german, english in split] for split in (training, validation)
+]
 nano.train(mine, *encoded, epochs=1 if quick else 4, batch_size=32, rate=0.004)
 
 # %% [markdown]
-# Does it translate? The test set's sentences with up to 25 words, by greedy search: the most probable token at each step.
+# Does it translate? The next cell translates the test set's sentences with up to 25 words by greedy search, which takes the
+# most probable token at each step. It prints three translations, and BLEU.
 
 # %%
 mine.eval()
@@ -682,7 +709,8 @@ print(sacrebleu.corpus_bleu(outputs, [[english for _, english in pairs]], lowerc
 draw(forced_weights(mine, line, translation), columns, rows, "trained here")
 
 # %% [markdown]
-# Trainings differ in details, so the exercise is about a stored heat map: the same sentence, from a similar model.
+# No two training runs are alike, so the exercise is about a stored heat map: the same sentence, from a similar
+# model.
 
 # %%
 stored = torch.tensor(
@@ -753,20 +781,22 @@ check("2.7", answer_2_7)
 
 # %% [markdown]
 # The English past tense `stood` is one word, the German perfect is two, `hat … gestanden`, with the sentence between them.
-# The weight goes to the participle, far from the diagonal: the decoder takes the meaning from there, and the order of the
-# words is its own. That is what a model with one vector per sentence has to remember, and a model with attention does not.
+# The weight goes to the participle, far from the diagonal: the decoder takes the verb's meaning from there, and puts it
+# where English needs it. A model with one vector has to carry `gestanden` in it; a model with attention can look it up.
 #
-# Look at the other rows, too. `duck`, `tree` and `Yesterday` have one black cell. The comma has none: German has no word
-# for it here, so no position is better than another. And the row `under` is grey over `unter dem Baum`: each $h_s$ also
-# holds what stands around position $s$, so the vectors of neighbours can replace each other.
+# Look at the other rows, too. Most rows have one dark cell, for example `Yesterday`, `duck` and `tree`. The comma has no
+# German counterpart. Its weight is spread more widely, but most of it (0.63) lies on `Gestern`, where the decoder was one
+# step before. And the row `under` is grey over `unter dem Baum`: each $h_s$ also holds what stands around position $s$, so
+# the vectors of neighbours can replace each other.
 #
 # ## 9. The alignment error rate
 #
-# A heat map shows one sentence. To measure many, the weights are turned into *links*, and these are compared with links
-# that people made, or, in this corpus, the grammar that generated the sentences. A link is a pair (source position, target
-# position), counted from 0: `(7, 4)` links `gestanden` and `stood`.
+# A heat map shows one sentence. To measure many, the weights are turned into *links*. A link is a pair (source position,
+# target position), counted from 0: `(7, 4)` links `gestanden` and `stood`. All links of a sentence and its translation are
+# their *alignment*. The links from the weights are compared with the right ones, the *gold links*. Usually people make
+# these; in this corpus, they come from the grammar that generated the sentences.
 #
-# From weights to links: each target word is linked to the source word with the largest weight in its row.
+# The rule from weights to links is: each target word is linked to the source word with the largest weight in its row.
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -780,6 +810,7 @@ check("2.7", answer_2_7)
 # <details><summary>Hint</summary>
 #
 # `weights.argmax(dim=1).tolist()` is the list of the columns in which the rows are largest. `enumerate` numbers them.
+# Careful: `list(enumerate(…))` has pairs (t, s), the wrong way round.
 #
 # </details>
 
@@ -824,13 +855,14 @@ check("2.8", best_links)
 
 # %% [markdown]
 # Let $A$ be the links of the model. The people who annotate real text often disagree, so there are two sets of gold links
-# (Och and Ney 2003): the *sure* ones $S$, and the *possible* ones $P$, which include the sure ones. A good model has all
-# sure links, and none that is not possible:
+# ([Och and Ney 2003](https://aclanthology.org/J03-1002/)): the *sure* ones $S$, and the *possible* ones $P$, which include
+# the sure ones. A good model has all sure links, and none that is not possible. This is measured by the *alignment error
+# rate* (AER):
 #
 # $$\text{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
 # - $|A|$ is the number of links in $A$; $A \cap S$ are the links that are in both.
-# - 0 is perfect: then all of $A$ is possible, and all of $S$ is in $A$. 1 is a model without a single possible link.
+# - AER 0 is perfect: all of $A$ is possible, and all of $S$ is in $A$. AER 1 means that no link of $A$ is possible.
 # - A sure link that is missing makes the AER larger, and so does a link that is not possible. A link that is possible and
 #   not sure does no harm.
 #
@@ -892,12 +924,13 @@ def test_q2_9(alignment_error_rate):
 check("2.9", alignment_error_rate)
 
 # %% [markdown]
-# Now measure your model. In the sample corpus all links are sure ones, so $P = S$. One thing is left to do: gold links
-# count *words*, and the weights are those of *tokens*, for rare words are split. So `word_weights` adds the weights of the
-# tokens of each source word, and takes the mean over the tokens of each target word. `</s>` is left out.
+# Now measure your model, on 200 sentences of the test set. In the sample corpus all gold links are sure ones, so $P = S$.
+# One thing is left to do: gold links are between *words*, but the weights are those of *tokens*, since rare words are
+# split. So `word_weights` adds the weights of the tokens of each source word, and takes the mean over the tokens of each
+# target word. `</s>` is left out.
 #
-# For comparison, the same number for two models that have learnt nothing: the one without training, and "the diagonal",
-# which links words at the same relative position.
+# For comparison, the cell also prints the AER of two methods that have learnt nothing: the model without training, and
+# "the diagonal", which links words at the same relative position.
 
 
 # %%
@@ -924,11 +957,11 @@ def number_links(links, sentence):
 
 gold_lines = Path("data/test.align").read_text(encoding="utf-8").split("\n")
 gold, links = set(), {"trained": set(), "not trained": set(), "diagonal": set()}
-for number, ((line, translation), gold_line) in enumerate(zip(test, gold_lines, strict=False)):
-    if (line, translation) in pairs[:200]:
+for number, ((german, english), gold_line) in enumerate(zip(test, gold_lines, strict=False)):
+    if (german, english) in pairs[:200]:
         gold |= number_links((map(int, link.split("-")) for link in gold_line.split()), number)
         for name, network in (("trained", mine), ("not trained", model)):
-            weights = word_weights(forced_weights(network, line, translation), line, translation)
+            weights = word_weights(forced_weights(network, german, english), german, english)
             links[name] |= number_links(best_links(weights), number)
         links["diagonal"] |= number_links(best_links(diagonal(*weights.shape)), number)
 for name in links:
@@ -938,12 +971,18 @@ for name in links:
 # After the whole training the AER is well below 0.2, and that of the diagonal about 0.5. The weights of the model
 # without training are nearly equal, so their largest one is an accident.
 #
-# **What the AER does not show.** Your model translates nearly all sentences correctly, and still a tenth or more of its links
-# are wrong. Both are true, because attention weights are not made to be links:
+# **What the AER does not show.** The AER is not the share of wrong links: a gold link that is missing also counts. And one
+# link per target word can never reach an AER of 0 here. In the sentence above, `hat` and `gestanden` both belong to
+# `stood`, which gets only one link; and the comma gets a link, which must be wrong. The stored heat map has 9 links, and
+# there are 9 gold links. 8 of its links are right, so its AER is $1 - 16/18 \approx 0.11$.
+#
+# On the 200 sentences, no choice of one link per target word has an AER below 0.045. Your model translates nearly all
+# sentences correctly, and still its AER is a tenth or more. Both are true, because attention weights are not made to be
+# links:
 #
 # - Each $h_s$ also holds the words around $s$. Weight on a neighbour, or on `</s>`, may do just as well.
 # - The weights at step $t$ come from $s_{t-1}$, which is computed *before* $y_t$ is chosen, even before $y_{t-1}$ is read.
-#   The decoder has to be at the right place without having seen the word.
+#   So the weights cannot depend on the word that is then written.
 # - Where $y_t$ follows from the words before it, such as an article or the full stop, the context hardly matters, and
 #   nothing in the loss makes its weights sharp.
 #
@@ -962,7 +1001,7 @@ for name in links:
 # - In Bahdanau's model attention comes before the GRU: its query is the previous state, and the GRU reads $[E y_{t-1}; c_t]$.
 # - Attention is learnt from pairs of sentences, through the gradient, without any links. Before training all weights are
 #   nearly equal.
-# - The AER compares the largest weights with gold links. It measures the weights, not the translations.
+# - The AER compares the links of the largest weights with gold links. It measures the weights, not the translations.
 #
 # ## Exam questions
 #
@@ -984,8 +1023,8 @@ for name in links:
 
 # %% [markdown]
 # The mask was forgotten. The sentence is padded to the length of the longest one in the batch; the softmax also gives
-# weight to the paddings, so the weights of the real tokens become smaller, by an amount that depends on the number of
-# paddings. The context, the states and the probabilities change with them. A score of 0 is no small score: its part is
+# weight to padding, so the weights of the real tokens become smaller, by an amount that depends on the number of padding
+# tokens. The context, the states and the probabilities change with them. A score of 0 is no small score: its share is
 # exp(0) = 1, more than that of each real token with a negative score. Setting weights to 0 after the softmax removes
 # padding from the sum of vectors, but its exp has been in the denominator: the remaining weights sum to less than 1, and
 # still depend on the amount of padding. Right: scores of minus infinity at padding, before the softmax. exp(−∞) = 0 in the
@@ -1014,7 +1053,7 @@ for name in links:
 # Query: s_{t−1} (B H). Scores e = tanh(W_a s_{t−1} + U_a h) · v_a: W_a s_{t−1} is (B H), seen as (B 1 H); keys U_a h are
 # (B S H); the sum is (B S H) and the scores (B S). Mask: −∞ at padding. Weights: softmax over S, (B S). Context: the
 # weighted sum of h (B S 2H), so (B 2H). New state: s_t = GRU([E y_{t−1}; c_t], s_{t−1}), from (B E+2H) and (B H) to (B H).
-# Readout: tanh(W_g [s_t; c_t; E y_{t−1}]). The encoder's vectors h and the keys U_a h are computed once per sentence.
+# Readout: g_t = tanh(W_g [s_t; c_t; E y_{t−1}]), (B E). The encoder's vectors h and the keys U_a h are computed once per sentence.
 # Scores, weights and context are computed for each of T steps over all S positions: S · T scores. The GRU reads c_t in
 # order to compute s_t, and c_t is computed from the query: with s_t as the query each would need the other first.
 
@@ -1042,8 +1081,9 @@ for name in links:
 # (1) Each h_s also holds the words around s, so weight on neighbours can give a context that is as good. (2) The weights of
 # step t come from s_{t−1}, before y_t is chosen: they need not point at the word that is written. (3) Some words follow
 # from the words before them (articles, the full stop): the state and the embedding of y_{t−1} suffice, and the loss does
-# not make the weights sharp. Besides, AER counts only the largest weight of each row, and compares it with links between
-# words; it says nothing about the output. A low AER shows that the largest weights mostly agree with the gold links. The
+# not make the weights sharp. (4) The AER is not the share of wrong links: missing links count, too, and where a word has
+# two gold links or none, one link per target word cannot be right. Besides, it uses only the largest weight of each row,
+# and says nothing about the output. A low AER shows that the largest weights mostly agree with the gold links. The
 # weights are computed by differentiable functions with learnt parameters, so the gradient of −log p(y_t) reaches v_a, W_a
 # and U_a: where more weight on a position makes the right word more probable, training increases its score.
 

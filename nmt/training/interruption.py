@@ -75,11 +75,10 @@ class _TolerantFile(io.FileIO):
 
 
 def _tolerant(stream: Any) -> Any:
-    """A stream like this one, with a tolerant file; in a notebook, which has no file, the same one."""
+    """A stream like this one, with a tolerant file; the same one, where it has no file, as in a notebook."""
     try:
         stream.flush()
-        file = _TolerantFile(stream.fileno(), "w", closefd=False)
-    except OSError:
+        file = io.BufferedWriter(_TolerantFile(stream.fileno(), "w", closefd=False))
+        return io.TextIOWrapper(file, stream.encoding, stream.errors, line_buffering=stream.line_buffering)
+    except (OSError, AttributeError):
         return stream
-    lines = stream.line_buffering
-    return io.TextIOWrapper(io.BufferedWriter(file), stream.encoding, stream.errors, line_buffering=lines)

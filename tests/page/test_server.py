@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -80,9 +80,11 @@ def test_nobody_who_listens_holds_up_the_end(best: str) -> None:
 
 @pytest.mark.long
 def test_who_does_not_wait_for_the_answers_stops_it_at_once() -> None:
-    body = json.dumps({"text": "Hund " * 40, "beam_size": 50}).encode()
-    with serving() as (process, address), socket.create_connection(("127.0.0.1", port_of(address))) as client:
-        client.sendall(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    with serving() as (process, address), ExitStack() as clients:
+        for n in range(20):
+            body = json.dumps({"text": f"{n} " + "Hund Haus Wiese Mann " * 12, "beam_size": 50}).encode()
+            client = clients.enter_context(socket.create_connection(("127.0.0.1", port_of(address))))
+            client.sendall(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
         asked(address, "/api/models")  # the server has read what came before
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None

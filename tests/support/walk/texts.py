@@ -25,10 +25,14 @@ def begin_lines(folder: Path) -> tuple[Try, int]:
         translator = translators[KINDS[number % len(KINDS)]]
         lines = [text(chance) for _ in range(LINES)]
         n_best, attention, replace_unk = chance.choice([1, 2]), chance.random() < 0.2, chance.random() < 0.3
+        split = chance.random() < 0.5
+        options = {"n_best": n_best, "attention": attention, "replace_unk": replace_unk, "split": split}
         with redirect_stderr(io.StringIO()) as errors:
-            translations = translator.translate(lines, n_best=n_best, attention=attention, replace_unk=replace_unk)
+            translations = translator.translate(lines, **options)
         assert len(translations) == LINES
-        cut = [line for line in lines if len(translator.source.tokenizer.tokenize(line)) > 12]
+        if split:  # the texts of several sentences are joined
+            return False
+        cut = [line for line in lines if len(translator.source.encode(line)) > 12]
         assert errors.getvalue().count("cut off after 12 tokens ") == len(cut)
         for translation in translations:
             assert "\n" not in translation.text

@@ -147,28 +147,6 @@ def test_the_beam_is_a_tree(open_page: Opener, explained: Explanation, translato
     expect(page.locator("#said button.fixed")).to_have_count(2)
 
 
-def test_arrow_keys_lead_through_the_tree(open_page: Opener, explained: Explanation) -> None:
-    page = open_page("#view=beam")
-    nodes = page.locator(".node")
-    page.locator(".node[tabindex='0']").focus()  # one alone
-    child = next(place for place, node in enumerate(explained.tree) if node.parent == 0)
-    lefts = ["ArrowLeft"] * len(explained.translation.tokens)
-    for keys, place in (
-        (lefts, 0),
-        (["ArrowRight"], child),
-        (["ArrowLeft", "ArrowDown"], 1),
-        (["ArrowUp", "ArrowUp"], 0),  # where there is no other
-    ):
-        for key in keys:
-            page.keyboard.press(key)
-        expect(nodes.nth(place)).to_be_focused()
-        expect(page.locator(".detail")).to_contain_text(f"score {explained.tree[place].score:.3f}")
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="Go on from here")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page.locator("#said button.fixed")).to_have_count(1)
-
-
 def test_the_model_is_told_otherwise(
     open_page: Opener, explained: Explanation, translator: Translator, keep: Keeper
 ) -> None:

@@ -62,27 +62,3 @@ def test_settings_and_chosen_runs_are_shown_shared_and_saved(open_page: Opener) 
     none = open_page(page.url[page.url.index("#") :])
     for name in RUNS:
         expect(none.get_by_role("checkbox", name=name)).not_to_be_checked()
-
-
-def test_a_page_that_nobody_sees_follows_no_run(open_page: Opener) -> None:
-    """A browser opens six connections to a server: pages in other tabs must leave some."""
-    page = open_page()
-    page.evaluate("""() => {
-        window.sources = [];
-        window.EventSource = class extends EventSource { constructor(place) { super(place); sources.push(this); } };
-        window.show = (hidden) => {
-            Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
-            document.dispatchEvent(new Event("visibilitychange"));
-        };
-    }""")
-    page.locator("#tab-runs").click()
-    expect(page.locator("table.samples")).to_be_visible()
-    states = "sources.map((one) => one.readyState === EventSource.CLOSED)"
-    assert page.evaluate(states) == [False]
-    page.evaluate("show(true)")
-    assert page.evaluate(states) == [True]
-    page.evaluate("show(false)")
-    assert page.evaluate(states) == [True, False]
-    page.locator("#tab-attention").click()
-    page.evaluate("show(false)")
-    assert page.evaluate(states) == [True, True]

@@ -1,9 +1,7 @@
 """A test set on the page, beside what the API says of it (tests/page/test_test_sets.py)."""
 
-import re
-
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 from support.page import PAIRS, Keeper, Opener, cells, saved_words
 from support.serving import asked
 
@@ -84,26 +82,3 @@ def test_a_point_of_the_figure_opens_its_sentences(open_page: Opener, address: s
     page.get_by_role("button", name="Watch it being translated").click()
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(SOURCES[1])
     expect(page.locator("#score")).not_to_be_empty()
-
-
-def test_an_open_sentence_gets_the_models_that_finish_later(open_page: Opener) -> None:
-    page = open_page("#view=runs")
-    is_done = False
-
-    def progress(route: Route) -> None:
-        answer = route.fetch()
-        values = answer.json()
-        if not is_done and answer.url.endswith("sentences"):
-            del values["models"][1:]  # there is none if the server itself is not done
-        elif not is_done:
-            values["models"][1]["summary"] = None
-        route.fulfill(response=answer, json=values)
-
-    page.route(re.compile(r"/api/sets/1(/sentences)?$"), progress)
-    page.locator("#tab-set").click()
-    page.get_by_role("button", name=SOURCES[0]).click()
-    rows = page.locator("table.samples tr")
-    expect(rows).to_have_count(3)  # source, reference, and one model
-    is_done = True
-    expect(rows).to_have_count(4)
-    expect(page.locator("svg.heat")).to_have_count(2)

@@ -55,15 +55,3 @@ def test_every_view_is_saved_and_one_that_does_not_exist_is_the_first(
         assert words <= saved_words(page)
     for view in ("nothing", "toString", "__proto__"):
         expect(open_page(f"#view={view}").locator("#tab-attention")).to_have_attribute("aria-selected", "true")
-
-
-def test_what_else_was_weighed_has_an_address_and_is_saved(open_page: Opener, explained: Explanation) -> None:
-    page = open_page()
-    page.locator("#said button").nth(3).click()
-    other = open_page(page.url[page.url.index("#") :])
-    expect(other.get_by_role("dialog")).to_contain_text("Instead of “runs”")
-    numbers = other.get_by_role("dialog").locator("td.number").all_text_contents()
-    assert numbers == [f"{probability:.3f}" for _, probability in explained.steps[3].likeliest]
-    assert {"Instead", "“runs”", "running", numbers[1]} <= saved_words(other, "dialog")
-    page.keyboard.press("Escape")
-    expect(page.locator("#said button").nth(3)).to_be_focused()

@@ -102,13 +102,6 @@ def test_unknown_words_are_replaced_by_the_raw_word_attended_most(
                 torch.testing.assert_close(after.attention, old.attention)
 
 
-def test_padding_is_never_copied(make_translator: Maker) -> None:
-    translator = unknowing(make_translator(*KINDS["local"])[1])
-    together = translator.translate(["Qu", "a b c d e f g"], replace_unk=True, batch_size=2)
-    assert words_of(together[0].tokens) == {"Qu"}
-    assert words_of(together[1].tokens) <= set("abcdefg")
-
-
 def test_of_source_subwords_the_word_with_the_largest_sum_wins(
     make_translator: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,15 +17,11 @@ export function sentencesOf(text, language) {
     const before = sentences.at(-1) ?? "";
     const beginsSmall = /^\p{Ll}/u.test(segment) && !isLower;
     const isAside = !hasLetter(segment) && !/^\p{N}+\.\s*$/u.test(segment); // a number may begin the next sentence
-    const belongs =
-      beginsSmall || isAside || !hasLetter(before) || ABBREVIATION.test(before);
-    if (before && belongs && !before.includes("\n"))
-      sentences.push(sentences.pop() + segment);
+    const belongs = beginsSmall || isAside || !hasLetter(before) || ABBREVIATION.test(before);
+    if (before && belongs && !before.includes("\n")) sentences.push(sentences.pop() + segment);
     else sentences.push(segment);
   }
-  return sentences.length < 2
-    ? []
-    : sentences.map((sentence) => sentence.trim());
+  return sentences.length < 2 ? [] : sentences.map((sentence) => sentence.trim());
 }
 
 /** @param {string} text */

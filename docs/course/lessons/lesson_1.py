@@ -18,9 +18,9 @@
 # 5. compute the loss of a batch without its padding, and say how large it is before training;
 # 6. say what a translation model without attention loses, and in which sentences.
 #
-# **You need** Python, and from PyTorch tensors, `nn.Module` and `backward()`. You need to know nothing about language
-# or translation. The lesson takes 45 minutes, on a laptop without a GPU. One cell trains two models, for about two
-# minutes.
+# **You need** Python, and from PyTorch tensors, `nn.Module` and `backward()`. You need no knowledge of linguistics or of
+# machine translation. The lesson takes 45 minutes, without the exam questions, on a laptop without a GPU. One cell
+# trains two models, for about two minutes.
 #
 # [B] is [Bahdanau, Cho, Bengio 2015](https://arxiv.org/abs/1409.0473). The lesson builds on `nano_nmt.py`, which lies
 # beside this notebook: a translation model in one file. You write its main functions once more, and then train with
@@ -56,7 +56,7 @@ torch.manual_seed(1)
 # 2. Each token is replaced by its number in a list of all tokens, the **vocabulary**. The number is the token's **id**.
 # 3. Each id is replaced by a vector. All vectors lie in a matrix $E$ with one row per token, and the id is the number
 #    of the row. The vector is the token's **embedding**. $E$ is learnt, like all matrices of the model. (In shapes, E
-#    is the number of an embedding's components.)
+#    is the size of an embedding.)
 #
 # The course has a small corpus: 10,000 German texts with their English translations. It was generated from a grammar,
 # so that a model learns it in minutes. German and English have a vocabulary each, which is made from the training
@@ -75,12 +75,12 @@ for vocabulary, line in ((source, german), (target, english)):
     print([(i, vocabulary.tokens[i]) for i in vocabulary.encode(line)])
 
 # %% [markdown]
-# Three things to see in the output:
+# Note three things in the output:
 #
 # - All is in lower case, and the space before a word belongs to its token. So joined tokens are the text again.
 # - The last id is 3, `</s>`. This token is the *end of the sentence* (in code `nano.EOS`). A decoder that writes it has
 #   finished: without it, no translation would ever end.
-# - There are three more tokens that are no words: `<unk>` for an unknown character (id 0), `<pad>` (id 1, section 2)
+# - Three more tokens are not words either: `<unk>` for an unknown character (id 0), `<pad>` (id 1, section 2)
 #   and `<s>`, the beginning of a sentence (id 2, section 5).
 #
 # A word that is rare or not in the training text has no id of its own. It is split into shorter tokens, at worst into
@@ -94,9 +94,9 @@ print([source.tokens[i] for i in source.encode("Ein Dachs schläft im Garten.")]
 #
 # Computing with one sentence at a time is slow. So $B$ sentences are computed together, as one tensor of ids. A tensor
 # is a rectangle, but sentences differ in length. Let $S$ be the length of the longest one. The shorter ones are filled
-# up to $S$ with the id of `<pad>`, the **padding**. A second tensor, the **mask**, remembers where the tokens are: it
-# is `True` at tokens and `False` at padding. Both have the shape (B S): a row for each sentence, a column for each
-# position.
+# up to $S$ with the id of `<pad>`, the **padding**. A second tensor, the **mask**, marks where the tokens are: it
+# is `True` at tokens and `False` at padding. Both have the shape (B S), which is short for B by S: a row for each
+# sentence, a column for each position.
 #
 # Padding is only there because of the tensor's shape. So one rule holds for all that follows, and it is the source of
 # half of the mistakes in such models: **padding must change no result**. A sentence has the same vectors and the same
@@ -113,8 +113,8 @@ print([source.tokens[i] for i in source.encode("Ein Dachs schläft im Garten.")]
 #
 # <details><summary>Hint</summary>
 #
-# `max(len(ids) for ids in sentences)` is $S$. A list times a number repeats it: `[padding] * 3`. Add that behind each
-# sentence, as often as it takes to reach $S$. A row of the mask is as many `True` as the sentence has ids, and then
+# `max(len(ids) for ids in sentences)` is $S$. A list times a number repeats it: `[padding] * 3`. Append that to each
+# sentence, so that its length is $S$. A row of the mask is as many `True` as the sentence has ids, and then
 # `False`.
 #
 # </details>
@@ -166,8 +166,8 @@ def test_q1_1(pad_and_mask):
 check("1.1", pad_and_mask)
 
 # %% [markdown]
-# Two sentences as a batch, with your function. The number of `False` is computation for nothing: so batches are made of
-# sentences with similar lengths (`nano.epoch_batches`).
+# The next cell makes a batch of two sentences with your function. At each 0 of the mask the model computes something that
+# nobody needs. So batches are made of sentences of similar length (`nano.epoch_batches`).
 
 # %%
 lines = ["Zwei Hunde schlafen unter dem Baum.", "Der Mann lacht."]
@@ -184,7 +184,7 @@ print(ids, mask.int(), sep="\n")
 #
 # The **GRU** (gated recurrent unit, [Cho et al. 2014](https://arxiv.org/abs/1406.1078)) is a recurrent network that can
 # keep parts of its state unchanged over many positions. With $\sigma(a) = 1/(1+e^{-a})$, which lies between 0 and 1,
-# and $\odot$ for the product of two vectors, number by number:
+# and $\odot$ for the elementwise product of two vectors, the GRU's equations are:
 #
 # $$\begin{aligned}
 # r &= \sigma(W_r x + b_r + U_r h + d_r) && \text{reset gate} \\
@@ -194,7 +194,7 @@ print(ids, mask.int(), sep="\n")
 # \end{aligned}$$
 #
 # Read it from the last line. The new state is a mixture: where $z$ is near 1, the old state is kept; where it is near
-# 0, the number is replaced by that of $n$. And $r$ says how much of the old state goes into $n$: where $r$ is 0, $n$
+# 0, the element is replaced by that of $n$. And $r$ says how much of the old state goes into $n$: where $r$ is 0, $n$
 # depends on the new token alone. Both gates are computed from $x$ and $h$, so they differ from token to token.
 #
 # | symbol | what it is | shape |
@@ -204,9 +204,9 @@ print(ids, mask.int(), sep="\n")
 # | $U_r, U_z, U_n$ | matrices, stored as `U` | $(H \times H)$ each, $(3H \times H)$ together |
 # | $b$, $d$ | vectors that are added, in the same order: $r$, $z$, $n$ | $(H)$ each, $(3H)$ together |
 #
-# These are PyTorch's equations. Papers differ in two details: in [B] (appendix A.1.1), $z$ and $1 - z$ have changed
-# places, and $r$ is multiplied with $h$ *before* the matrix $U_n$. Both are called a GRU, and weights of one are wrong
-# in the other.
+# These are PyTorch's equations. Papers differ in two details: in [B] (appendix A.1.1), $z$ and $1 - z$ are swapped, and
+# $r$ is multiplied with $h$ *before* the matrix $U_n$. Both are called a GRU, but the weights of one do not work in the
+# other.
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -221,7 +221,7 @@ print(ids, mask.int(), sep="\n")
 #
 # For all rows at once, $W x + b$ is `x @ W.T + b`, with shape (B 3H). `a.chunk(3, dim=1)` cuts that into three parts of
 # shape (B H): those of $r$, $z$ and $n$. Do the same for $U h + d$. Keep the two apart, since $r$ is multiplied with
-# only one of them. `torch.sigmoid` and `torch.tanh` are applied to each number.
+# only one of them. `torch.sigmoid` and `torch.tanh` are applied elementwise.
 #
 # </details>
 
@@ -298,10 +298,10 @@ with torch.no_grad():
 # - the first reads forwards, from position 1 to $S$; its states are $\overrightarrow{h}_1, …, \overrightarrow{h}_S$;
 # - the second reads backwards, from $S$ to 1; its states are $\overleftarrow{h}_S, …, \overleftarrow{h}_1$.
 #
-# Both begin with a state of zeros. For each position, the two states are put behind each other:
+# Both begin with a state of zeros. For each position, the two states are joined end to end:
 # $h_s = [\overrightarrow{h}_s;\, \overleftarrow{h}_s]$, with $2H$ numbers ([B] section 3.2).
 #
-# Each direction has read the whole sentence when it is done: the forward one at the last position, the backward one at
+# At its last step each direction has read the whole sentence: the forward one at the last position, the backward one at
 # the first. The vector of the whole sentence is $c = [\overrightarrow{h}_S;\, \overleftarrow{h}_1]$. With it, the
 # sentence has become a vector.
 #
@@ -324,7 +324,7 @@ with torch.no_grad():
 #
 # `range(S)` counts upwards, `reversed(range(S))` downwards. `torch.where(condition, a, b)` takes from `a` where the
 # condition is `True`, else from `b`. `mask[:, s]` has the shape (B), and `mask[:, s].unsqueeze(1)` the shape (B 1),
-# which fits to (B H).
+# which broadcasts with (B H).
 #
 # </details>
 
@@ -504,23 +504,26 @@ print("c has the shape", tuple(c.shape), "and differs from nano's by", (c - c_of
 # ## 5. The decoder
 #
 # The decoder writes the translation $y_1, …, y_T$, a token at each step $t$. It is a GRU as well, with a state $s_t$ of
-# $H$ numbers. What it computes are probabilities: at each step, one for every token of the English vocabulary. The
-# probability of the whole translation of a source sentence $x$ is their product:
+# $H$ numbers. (Careful: $s$ alone is a source position, $s_t$ with a time index is the decoder's state. Both letters are
+# those of [B].) At each step the decoder computes a probability for each of the $V$ tokens of the English vocabulary. The
+# probability of a whole translation is the product of those of its tokens. Here $x$ is the source sentence, and no longer
+# an embedding:
 #
 # $$p(y_1, …, y_T \mid x) = \prod_{t=1}^{T} p(y_t \mid y_1, …, y_{t-1}, x)$$
 #
-# In `nano_nmt.py` with `attention="none"`, the steps are these ($[a; b]$ puts vectors behind each other):
+# In `nano_nmt.py` with `attention="none"`, the computation is this. ($[a; b]$ joins two vectors end to end. $W_s$, $W_g$,
+# $b_s$, $b_g$ and $b_o$ are learnt. For $E$, the English embeddings are used.)
 #
 # | | | |
 # |---|---|---|
 # | before the first step | $s_0 = \tanh(W_s\, c + b_s)$ | $c$ has $2H$ numbers, $s_0$ has $H$ |
 # | the state | $s_t = \text{GRU}([E y_{t-1};\, c],\; s_{t-1})$ | reads the last token's embedding, and $c$ again |
-# | the readout | $g_t = \tanh(W_g [s_t;\, c;\, E y_{t-1}] + b_g)$ | what the probabilities are computed from |
+# | the readout | $g_t = \tanh(W_g [s_t;\, c;\, E y_{t-1}] + b_g)$ | $g_t$ has as many numbers as an embedding |
 # | one number per token | $a_t = W_o\, g_t + b_o$ | the *logits*, $V$ of them; $W_o$ is the matrix $E$ once more |
 # | probabilities | $p(y_t = v) = \exp(a_{tv}) / \sum_{v'} \exp(a_{tv'})$ | the *softmax* of the logits |
 #
 # The source appears in only one place: **the vector $c$, the same at each step**. All that the decoder gets of a
-# sentence are $2H$ numbers, for 5 tokens and for 50.
+# sentence is $2H$ numbers, for 5 tokens and for 50.
 #
 # **Teacher forcing.** Which token is $y_{t-1}$? In translation it is what the decoder has written one step before. In
 # training it is the token of the *reference*, the translation in the corpus, whatever the decoder would have written.
@@ -544,8 +547,8 @@ print("c has the shape", tuple(c.shape), "and differs from nano's by", (c - c_of
 # <details><summary>Hint</summary>
 #
 # `target[:, :-1]` is all columns but the last. `torch.full_like(target[:, :1], beginning)` is a first column.
-# `torch.cat([a, b], dim=1)` puts them together. In short sentences, `</s>` is then read where padding is to be
-# predicted. That does no harm, since these steps count nowhere (section 6).
+# `torch.cat([a, b], dim=1)` joins them. In short sentences, `</s>` is then read where padding is to be
+# predicted. That does no harm, since these steps do not count in the loss (section 6).
 #
 # </details>
 
@@ -716,8 +719,8 @@ def test_q1_7(token_loss):
 check("1.7", token_loss)
 
 # %% [markdown]
-# The next cell puts your functions together to the loss of a batch of pairs, and puts that in place of `nano.loss_of`,
-# which `nano.train` calls. It is tried with the untrained model. The second line leaves the padding in, for comparison.
+# The next cell builds the loss of a batch of pairs from your functions, and puts it in place of `nano.loss_of`, which
+# `nano.train` calls. It is tried with the untrained model. The second line is the loss with padding, for comparison.
 
 
 # %%
@@ -740,9 +743,9 @@ with torch.no_grad():
 print("padding in this batch:", f"{(references == nano.PAD).float().mean().item():.0%}")
 
 # %% [markdown]
-# Two thirds of this batch are padding, since its sentences were not sorted by length. Before training, the two losses
-# hardly differ. In training they would: "padding follows padding" is the easiest thing to learn. A loss with padding
-# soon looks excellent, and is another number for each batch size.
+# More than two thirds of this batch are padding, since its sentences were not sorted by length. Before training, the
+# two losses hardly differ. In training they would: "padding follows padding" is the easiest thing to learn. A loss with
+# padding soon looks excellent, and it changes with the batch size.
 #
 # Instead of the loss $L$, people often give the **perplexity**, $e^L$. A model with perplexity 4 is as unsure as one
 # that chooses among 4 equally probable tokens. Before training it is about $V$.
@@ -756,7 +759,7 @@ print("padding in this batch:", f"{(references == nano.PAD).float().mean().item(
 #   $h_1, …, h_S$. How the weights are computed is the subject of lesson 2. Here it only matters that $c_t$ is not one
 #   fixed vector.
 #
-# Both have the same sizes ($H = 96$), the same sentences, and see each sentence three times (three *epochs*).
+# Both have the same sizes ($H = 96$), and are trained on the same sentences, three times on each (three *epochs*).
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -810,7 +813,7 @@ def test_q1_8(answer_1_8):
 check("1.8", answer_1_8)
 
 # %% [markdown]
-# The training takes about two minutes. Go on reading meanwhile.
+# The training takes about two minutes. Read on in the meantime.
 #
 # `nano.train` goes over the pairs in batches of 32. For each batch it computes the loss, its gradient by `backward()`,
 # and one update of all matrices by Adam. After each epoch it prints the perplexity of the validation pairs, which are
@@ -818,7 +821,8 @@ check("1.8", answer_1_8)
 #
 # Afterwards the test set is translated by *greedy search*: at each step the most probable token is written, and read in
 # the next step, until `</s>`. (Lesson 5 has better ways.) Translations are compared with the references by **BLEU**, a
-# number from 0 to 100: roughly, which part of the runs of one to four words are in the reference as well (lesson 6).
+# number from 0 to 100: roughly, the share of its sequences of one to four words that also occur in the reference
+# (lesson 6).
 
 
 # %%
@@ -842,7 +846,7 @@ for name, kind, attention in (("none", HandWritten, "none"), ("attention", nano.
     models[name].eval()
 
 # %% [markdown]
-# Three translations of each model. What does the model without attention get right, and what wrong?
+# The next cell prints three translations of each model. What does the model without attention get right, and what wrong?
 
 
 # %%
@@ -861,11 +865,11 @@ for i in (len(test) // 10, len(test) // 2, len(test) - 1):
         print(f"{name + ':':10}", lines[i])
 
 # %% [markdown]
-# The model without attention writes correct English, of about the right content in the beginning: a decoder is above
-# all a model of its language. But nouns are exchanged, and the later part of long texts is invented.
+# The model without attention writes correct English, with about the right content at the beginning: a decoder is above
+# all a model of its language. But nouns are wrong, and the later part of long texts is invented.
 #
-# One translation step by step, from the model without attention. A line has the three most probable tokens with their
-# probabilities. The first of them is written, and read in the next step.
+# The next cell prints one translation of the model without attention, step by step. A line has the three most probable
+# tokens with their probabilities. The first of them is written, and read in the next step.
 
 
 # %%
@@ -889,11 +893,11 @@ print_steps(models["none"], ids)
 
 # %% [markdown]
 # Most steps are clear: `in`, `the`, the full stop. They follow from the English words before. But where a noun or an
-# adjective is to be written, the probabilities are spread over several: the model is sure that there is a noun, and not
-# which one the source has.
+# adjective is to be written, the probabilities are spread over several words: that a noun follows is clear, but not which
+# one.
 
 # %% [markdown]
-# ## 8. What no attention costs, by length
+# ## 8. What the lack of attention costs, by length
 #
 # BLEU of both models for four groups of test sentences, by the number of German tokens:
 
@@ -929,7 +933,7 @@ for name, values in scores.items():
 draw(scores, "trained here")
 
 # %% [markdown]
-# Trainings differ in details, so the exercise is about a stored figure, of models that were trained as yours were.
+# No two training runs are alike, so the exercise is about a stored figure, of models that were trained as yours were.
 
 # %%
 stored = {"none": [48.6, 26.6, 16.5, 12.0], "attention": [95.3, 90.9, 91.1, 88.0]}
@@ -987,14 +991,14 @@ check("1.9", answer_1_9)
 # this one fail on long sentences, and [B] (figure 2) that attention removes the fall. More numbers in $c$ help only a
 # little: a longer sentence always comes.
 #
-# With attention the line is nearly flat. The decoder can take from each position what it needs, when it needs it.
+# With attention the line is nearly flat: at each step, $c_t$ can be computed from the positions that matter for this step.
 #
 # ## 9. What is left in the vector
 #
-# What of a long sentence is in $c = [\overrightarrow{h}_S;\, \overleftarrow{h}_1]$? A measurement: one token is
+# How much of a long sentence is in $c = [\overrightarrow{h}_S;\, \overleftarrow{h}_1]$? Measure it: one token is
 # exchanged for another one, and $c$ is computed again. The more it changes, the more of this token is in it. Below,
-# this is done for each position of training sentences with 20 tokens, with the trained model without attention, and for
-# both halves of $c$.
+# this is done with the trained model without attention, for each position of the training sentences with 20 tokens, and
+# for both halves of $c$.
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -1072,7 +1076,7 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# Each half holds most of what its GRU has read last: the forward half of the end, the backward half of the beginning.
+# Each half depends most on what its GRU has read last: the forward half on the end, the backward half on the beginning.
 # The two complement each other. That is one reason for two directions, and also why [B] computes $s_0$ from
 # $\overleftarrow{h}_1$ (appendix A.2.2): the translation begins with the beginning. For the same reason, models without
 # attention were made to read the source backwards ([Sutskever et al. 2014](https://arxiv.org/abs/1409.3215)). But all
@@ -1086,7 +1090,7 @@ plt.show()
 # - Text becomes tokens, ids and embeddings. `</s>` ends a sentence; rare words are split.
 # - A batch is a tensor with padding, and a mask. Padding must change no result: the GRU keeps its state there, and the
 #   loss leaves it out.
-# - A GRU mixes, at each position and for each number of its state, the old state and a new value; its gates are
+# - A GRU mixes, at each position and for each element of its state, the old and a new value; its gates are
 #   computed from the token and the state.
 # - The encoder reads in both directions. Without attention, its two last states are all that the decoder gets.
 # - The decoder computes the probabilities of the next token. In training it reads the reference, moved by one position;

@@ -995,8 +995,8 @@ for name in links:
 # - Without attention the decoder gets one vector for all sentences, long or short. With attention it gets, at each step, a
 #   context: the sum of the encoder's $h_s$, weighted for this step.
 # - Score, weight, context: $e_{ts} = v_a^\top\tanh(W_a s_{t-1} + U_a h_s)$; a softmax over the source positions;
-#   $c_t = \sum_s \alpha_{ts} h_s$. The keys $U_a h_s$ are computed once per sentence. The scores are computed for all $S
-#   \cdot T$ pairs of positions, so the work for attention grows with the product of the two lengths.
+#   $c_t = \sum_s \alpha_{ts} h_s$. The keys $U_a h_s$ are computed once per sentence. The scores are computed for all
+#   $S \cdot T$ pairs of positions, so the work for attention grows with the product of the two lengths.
 # - Padding's scores are set to $-\infty$ before the softmax. Then a sentence has the same weights alone and in any batch.
 # - In Bahdanau's model attention comes before the GRU: its query is the previous state, and the GRU reads $[E y_{t-1}; c_t]$.
 # - Attention is learnt from pairs of sentences, through the gradient, without any links. Before training all weights are

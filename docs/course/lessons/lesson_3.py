@@ -57,7 +57,7 @@ from torch import nn
 
 from nmt.course import check, quick
 
-torch.set_num_threads(1)  # of matrices this small, a second thread computes none faster
+torch.set_num_threads(1)  # with matrices this small, a second thread does not help
 _ = torch.manual_seed(3)
 
 # %% [markdown]
@@ -76,9 +76,10 @@ _ = torch.manual_seed(3)
 # | the GRU reads | $E y_{t-1}$ and $c_t$ | $E y_{t-1}$ and $\tilde h_{t-1}$ (*input feeding*, [L] 3.3) |
 # | the output layer reads | $s_t$, $c_t$ and $E y_{t-1}$ | $\tilde h_t = \tanh(W_c [c_t; h_t])$ (equation 5) |
 #
-# [B] calls the decoder's state $s$, [L] calls it $h$. Here $H$ is its size and $M$ the size of a value: nano's encoder
-# reads in both directions, so $M = 2H$. $E$ is the size of an embedding, and $R$ that of $\tilde h_t$, the *attentional
-# vector*. $[a; b]$ is $a$ and $b$ joined to one vector.
+# [B] calls the decoder's state $s_t$, [L] calls it $h_t$; and $\bar h_s$ is what lesson 2 calls $h_s$. Here H is the size
+# of the state, and M the size of a value: nano's encoder reads in both directions, so M = 2H. $E$ is the matrix of the
+# embeddings, and in shapes E is the size of one. R is the size of $\tilde h_t$, the *attentional vector*. $[a; b]$ is $a$
+# and $b$ joined to one vector. A shape is written (N H), which is short for N by H.
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -140,11 +141,11 @@ for attention in ("bahdanau", "luong"):
     print(f"{attention:9} largest change of a weight: {(weights_a - weights_b).abs().max().item():.6f}")
 
 # %% [markdown]
-# In Bahdanau's decoder the change is exactly 0: the query s_{t−1} was computed before y_{t−1} is read. When the decoder
-# looks for the next source word, it has not yet read the word it has just written. In Luong's decoder it has.
+# In Bahdanau's decoder the change is exactly 0: the query s_{t−1} was computed before y_{t−1} is read. So its weights for
+# the next token do not depend on the token that was just written. In Luong's decoder they do.
 #
 # Many programs that are called "Bahdanau decoder" run the GRU first and use its new state as the query. That is Luong's
-# wiring with another score. The test above finds it in four lines.
+# wiring with another score. The measurement above detects it.
 
 # %% [markdown]
 # ## 2. One step of Luong's decoder
@@ -166,11 +167,11 @@ for attention in ("bahdanau", "luong"):
 # check_cell: false
 
 # %% [markdown]
-# **Exercise 3.2.** Write equation 5 for N rows at once: `context` is (N M), `hidden` (N H), `w_c` (R M+H). The result
-# is (N R).
+# **Exercise 3.2.** Write equation 5 for N rows at once, one for each sentence of a batch: `context` is (N M), `hidden`
+# (N H), `w_c` (R M+H). The result is (N R).
 #
 # <details><summary>Hint</summary><code>torch.cat([…], dim=1)</code> joins the vectors of each row. Row i of
-# <code>x @ w.T</code> is the product of w with row i of x.</details>
+# <code>x @ w.T</code> is the product of w with row i of x. <code>torch.tanh</code> is applied elementwise.</details>
 
 # %% [raw]
 # # BEGIN SOLUTION
@@ -223,8 +224,9 @@ check("3.2", attentional_vector)
 # h̃_{t−1} (N R). Two of the arguments are functions: `rnn(inputs, state)` returns the RNN's new state, and
 # `attend(query)` returns the context (N M) and the weights (N S). Return h_t, h̃_t and the weights.
 #
-# <details><summary>Hint</summary>Four lines: join the inputs, run the RNN, attend, compute the attentional vector with
-# your function. In which order do they come, and which of the two states does each line read?</details>
+# <details><summary>Hint</summary>Four lines: join the inputs, run the RNN, compute attention
+# (<code>context, weights = attend(…)</code>), compute the attentional vector with your function. In which order do they
+# come, and which of the two states does each line read?</details>
 
 # %% [raw]
 # # BEGIN SOLUTION
@@ -381,11 +383,12 @@ with torch.no_grad():
         print(f"{name:15}  h_2 changes by {changes[0]:.4f}, h̃_2 by {changes[1]:.4f}")
 
 # %% [markdown]
-# Without feeding nothing that attention found at step t − 1 reaches step t. The decoder can only infer from the words
-# themselves what has been translated.
+# Without feeding, no result of attention at step t − 1 reaches step t. What has been translated already can only be
+# inferred from the words themselves.
 #
-# This has an advantage, too. All states h_1 … h_T can be computed first, then all contexts *in one product* of a (T H)
-# and an (H S) matrix. With feeding, step t needs h̃_{t−1}, so attention must be computed T times.
+# This has an advantage, too. In training all states h_1 … h_T can be computed first, then all scores *in one product* of
+# a (T H) and an (H S) matrix, and all contexts in another one. (Here M = H, for simplicity.) With feeding, step t needs
+# h̃_{t−1}, so attention must be computed T times.
 
 # %%
 batch, length, size = 16, 15, 96
@@ -413,11 +416,11 @@ print(f"attention of {length} steps: one by one {one_by_one:.2f} ms, at once {at
 # | name | $e_s$ | parameters |
 # |---|---|---|
 # | dot | $h^\top v_s$, which needs $H = M$ | none |
-# | general | $h^\top W_a v_s$ | $W_a$ ($H \times M$) |
-# | concat | $v_a^\top \tanh(W_a [h; v_s])$ | $W_a$ ($A \times (H+M)$), $v_a$ ($A$) |
-# | additive | $v_a^\top \tanh(W_a h + U_a v_s)$ | $W_a$ ($A \times H$), $U_a$ ($A \times M$), $v_a$ ($A$) |
+# | general | $h^\top W_a v_s$ | $W_a$ (H M) |
+# | concat | $v_a^\top \tanh(W_a [h; v_s])$ | $W_a$ (A H+M), $v_a$ (A) |
+# | additive | $v_a^\top \tanh(W_a h + U_a v_s)$ | $W_a$ (A H), $U_a$ (A M), $v_a$ (A) |
 #
-# $A$ is the size of the hidden layer in the score. The letter v has two meanings in the papers: $v_a$ is a parameter,
+# A is the size of the hidden layer in the score. The letter v has two meanings in the papers: $v_a$ is a parameter,
 # $v_s$ is a value. In the functions below B is the number of sentences, T the number of queries of each, S the number
 # of source positions: `query` is (B T H), `values` (B S M), and each result (B T S). No masks, no softmax, no scale:
 # just scores.
@@ -625,8 +628,9 @@ def test_q3_8(additive_scores):
 check("3.8", additive_scores)
 
 # %% [markdown]
-# Split concat's matrix after its first $H$ columns: $W [h; v_s] = W_a h + U_a v_s$. So the two names mean one score.
-# What differs is the work. concat multiplies each *pair* $(t, s)$ with $W$, additive each query and each value once.
+# Split concat's matrix, here called $W$, after its first $H$ columns: $W [h; v_s] = W_a h + U_a v_s$. So the two names
+# mean the same score. What differs is the work: concat multiplies each *pair* of query and value by $W$, additive each
+# query and each value once.
 
 # %%
 batch, t, s, h, m, a = 16, 15, 15, 96, 192, 96
@@ -645,7 +649,8 @@ for name, function in (
     print(f"{name:9} {milliseconds(function):6.2f} ms")
 
 # %% [markdown]
-# dot and general are matrix products, which computers do fastest. additive has a tanh of B·T·S·A elements.
+# dot and general are matrix products, which computers do fastest. concat and additive compute the tanh of B·T·S·A
+# elements.
 
 # %% [markdown]
 # ## 5. How large is a dot product?
@@ -761,11 +766,11 @@ def test_q3_10(entropy):
 check("3.10", entropy)
 
 # %% [markdown]
-# The next figure has the entropy of the softmax over $S = 15$ random scores on the left. On the right is the largest
-# element of the softmax's derivative $\partial \alpha_i / \partial e_i = \alpha_i (1 - \alpha_i)$: the factor by which
-# a gradient passes through the softmax on its way to the scores. Where one weight is nearly 1 and the others are nearly
-# 0, all these factors are nearly 0. Then the softmax is called *saturated*: even if attention looks at the wrong word,
-# hardly any gradient changes that.
+# The next figure has the entropy of the softmax over $S = 15$ random scores on the left. On the right is the largest of
+# the softmax's derivatives $\partial \alpha_i / \partial e_i = \alpha_i (1 - \alpha_i)$: the factors by which a gradient
+# is multiplied on its way through the softmax to the scores. Where one weight is nearly 1 and the others are nearly
+# 0, all these factors are nearly 0. Then the softmax is called *saturated*: even if the weight is on the wrong word,
+# the gradient is too small to change that.
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
@@ -795,7 +800,7 @@ figure.suptitle("Softmax over 15 random scores")
 # %% [markdown]
 # ## 6. Four decoders, trained
 #
-# The data: the short sentences of the sample corpus. It is synthetic, so high scores show that a model learns, and say
+# The data are the short sentences of the sample corpus. It is synthetic, so high scores show that training works, and say
 # nothing about real text.
 
 # %%
@@ -812,8 +817,8 @@ print({split: len(pairs) for split, pairs in short.items()}, "pairs of at most",
 # %% [markdown]
 # The decoder below is nano's, with *your* step and *your* scores. `memory.keys` are W_a h̄_s (or U_a h̄_s), which nano
 # computes once for each sentence; so `dot_scores` of query and keys is general, and `additive_scores` gets the identity
-# in place of U_a. In training the model notes the mean entropy of its weights in each update. Padding gets the score
-# −∞, as in lesson 2.
+# in place of U_a. In training, the mean entropy of the weights is recorded in each update. Padding gets the score −∞, as
+# in lesson 2.
 
 
 # %%
@@ -831,7 +836,7 @@ class Luong(nano.Seq2Seq):
             self.decoder = nn.GRUCell(SIZE, SIZE)
 
     def attend(self, query, memory):
-        query = query.unflatten(0, (len(memory.keys), -1))  # (B K H)
+        query = query.unflatten(0, (len(memory.keys), -1))  # (B K H), with K = 1 in training
         if self.score == "additive":
             scores = additive_scores(query, memory.keys, self.query.weight, torch.eye(SIZE), self.v.weight[0])
         else:
@@ -856,9 +861,9 @@ class Luong(nano.Seq2Seq):
 
 
 torch.manual_seed(1)
-model = Luong("general", scaled=False)
-nano.loss_of(model, ids["train"][:64])
-print(f"general without the scale, before training: mean entropy {model.history[0]:.2f} nats")
+untrained = Luong("general", scaled=False)
+nano.loss_of(untrained, ids["train"][:64])
+print(f"general without the scale, before training: mean entropy {untrained.history[0]:.2f} nats")
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -875,8 +880,8 @@ print(f"general without the scale, before training: mean entropy {model.history[
 # - c) about 1.3: half way
 #
 # <details><summary>Hint</summary>Adam moves each parameter by about the learning rate (0.003) in each update, whatever
-# the size of its gradient. A score is a sum over H = 96 products of parameters' results. If all 96 terms move in the
-# same direction, how fast does the sum move?</details>
+# the size of its gradient. A score is a sum of H = 96 products. If all 96 change in the same direction, how fast does the
+# sum change?</details>
 
 # %% [raw]
 # # BEGIN SOLUTION
@@ -907,7 +912,7 @@ def test_q3_11(answer_3_11):
 check("3.11", answer_3_11)
 
 # %% [markdown]
-# Now all four. This takes about two minutes.
+# The next cell trains all four decoders. This takes about two minutes.
 
 # %%
 kinds = {
@@ -927,11 +932,11 @@ for name, options in kinds.items():
 
 # %%
 figure, axes = plt.subplots(figsize=(8, 3.5), layout="constrained")
-for name, model in models.items():
-    width = min(10, len(model.history))
-    smooth = np.convolve(model.history, np.ones(width) / width, mode="valid")  # means of 10 updates
+for name, trained in models.items():
+    width = min(10, len(trained.history))
+    smooth = np.convolve(trained.history, np.ones(width) / width, mode="valid")  # means of 10 updates
     axes.semilogx(np.arange(len(smooth)) + width, smooth, label=name)
-    marks = [n for n in (10, 50, 200, 1000) if n <= len(model.history)]
+    marks = [n for n in (10, 50, 200, 1000) if n <= len(trained.history)]
     print(f"{name:28} entropy", ", ".join(f"{smooth[n - width]:.2f} after {n}" for n in marks))
 axes.set(xlabel="updates", ylabel="mean entropy in nats", title="How evenly attention is spread")
 _ = axes.legend()
@@ -940,7 +945,8 @@ _ = axes.legend()
 # Without the scale the scores move √H ≈ 10 times as fast for the same change of the parameters. After fifty updates,
 # when the model has hardly learnt which words belong together, its softmax is nearly saturated: each query puts most of
 # its weight on one position, which can only be the right one by chance, and the gradients that could move it are small.
-# With the scale the weights stay spread until the model has found what to look at; then they become sharp, too. The
+# With the scale the weights stay spread until the model has learnt which words belong together; then they become sharp,
+# too. The
 # additive score needs no scale: each element of its tanh is between −1 and 1, and v_a begins with small elements.
 #
 # So the scale does two things. It makes the size of the scores independent of H ([V]'s reason), and it slows the scores
@@ -952,8 +958,8 @@ lengths = np.array([len(nano.tokenize(source)) for source, _ in short["test"]])
 groups = [(1, 8), (9, 11), (12, LONGEST)]
 print(f"BLEU of the test set, lower case{'':18} all " + "".join(f"{f'{a}-{b}':>8}" for a, b in groups))
 table = {}
-for name, model in models.items():
-    outputs = np.array(nano.translate(model, german, english, [source for source, _ in short["test"]]), dtype=object)
+for name, trained in models.items():
+    outputs = np.array(nano.translate(trained, german, english, [source for source, _ in short["test"]]), dtype=object)
     references = np.array([target for _, target in short["test"]], dtype=object)
     chosen = [np.full(len(lengths), True), *((a <= lengths) & (lengths <= b) for a, b in groups)]
     table[name] = [bleu.corpus_score(list(outputs[c]), [list(references[c])]).score for c in chosen]
@@ -1037,8 +1043,8 @@ for axes, name in zip(panels, list(kinds)[:3], strict=True):
 # - Bahdanau's query is the state *before* the step, Luong's the state *after* it. A decoder with an additive score and
 #   the new state as its query is Luong's.
 # - Luong's output layer reads the attentional vector h̃_t = tanh(W_c [c_t; h_t]). With input feeding h̃_{t−1} is an
-#   input of the next step; it is not the recurrent state. Without feeding no step depends on earlier attention, and all
-#   steps can attend at once.
+#   input of the next step; it is not the recurrent state. Without feeding no step depends on earlier attention, so in
+#   training attention can be computed for all steps at once.
 # - dot, general and additive differ in parameters and in work. concat is additive, written with one matrix.
 # - A dot product of H independent elements has a standard deviation of √H. Dividing by √H keeps the softmax from
 #   saturating. nano without the scale is nearly saturated after fifty updates, and translates much worse.

@@ -60,8 +60,8 @@ torch.manual_seed(5)
 # tokens. **Greedy search** takes the most probable token at each step, and never goes back. It computes $T$ steps. But
 # is the most probable next token part of the most probable sentence?
 #
-# Here is a model so small that you can do all by hand. It has two words, `a` and `b`, and `</s>`. Its sentences have at
-# most two words. The table lists $p(y_t \mid y_1, …, y_{t-1})$ for each beginning:
+# Here is a model so small that you can compute everything by hand. It has two words, `a` and `b`, and `</s>`. Its
+# sentences have at most two words. The table lists $p(y_t \mid y_1, …, y_{t-1})$ for each beginning:
 #
 # | beginning | next is `a` | `b` | `</s>` |
 # |---|---|---|---|
@@ -144,7 +144,7 @@ for p, sentence in sorted(all_sentences(), reverse=True):
 #
 # ## 2. A model that makes mistakes
 #
-# For the rest of the lesson we need a model. It has Bahdanau's attention (lesson 2), and it is trained on purpose too
+# For the rest of the lesson we need a model. It has Bahdanau's attention (lesson 2), and it is deliberately trained too
 # little: on 6,000 short pairs of the sample corpus, four times each. A perfect model would leave nothing to look for.
 # The training takes about a minute.
 
@@ -210,8 +210,12 @@ print(f"BLEU of {len(test)} translations: {bleu(outputs):.1f}")
 # sentence as in training (teacher forcing), and at each step one looks up the probability of the token that comes next
 # in this sentence.
 #
-# Instead of the product one computes the sum of logarithms. A product of thirty probabilities is so small that it loses
-# its digits; and where one is larger, so is the other.
+# Instead of the product one computes the sum of logarithms. A product of many probabilities can be too small for a
+# floating-point number, the sum of their logarithms cannot. And the order is the same: the sentence with the larger
+# product has the larger sum.
+#
+# In shapes, B is the number of sentences, T that of the steps of the longest one, and V that of English tokens. *Logits*
+# are the numbers from which the softmax computes probabilities.
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -301,7 +305,7 @@ print(
 print("references that are more probable than the greedy translation:", (log_p_references > log_p_greedy).sum().item())
 
 # %% [markdown]
-# The last number counts search errors: in these sentences a better one was there, and was not found.
+# The last number counts search errors: for these sentences the model has a more probable translation, which was not found.
 #
 # ## 4. Beam search
 #
@@ -391,7 +395,7 @@ def test_q5_3(beam_step):
 check("5.3", beam_step)
 
 # %% [markdown]
-# With the small model of section 1 and a beam of 2:
+# The next cell makes two steps with the small model of section 1 and a beam of 2.
 
 # %%
 words = ["a", "b", "</s>"]
@@ -406,15 +410,15 @@ for p, i, j in zip(log_p[0].exp().tolist(), parent[0].tolist(), token[0].tolist(
     print(f"after step 2: {p:.2f}", beginnings[i], words[j])
 
 # %% [markdown]
-# The whole search, with your step. Two things in it are new:
+# The next cell has the whole search, with your step. Two things in it are new:
 #
 # - **Hypotheses that have ended.** After `</s>` nothing may follow, and the log-probability must stay as it is. So from
 #   then on padding is the only token allowed, with probability 1: its logarithm is 0, and that of all other tokens
 #   $-\infty$.
 # - **States.** `x.unflatten(0, (B, K))[sentence, parent]` gives each new hypothesis the state of its parent. Without
-#   this, a hypothesis would go on with the state of another one that had its place in the beam before.
+#   this, a hypothesis would go on with the state of the one that had its position in the beam before.
 #
-# It ends when all hypotheses have ended, and returns all $K$ of each sentence.
+# The search ends when all hypotheses have ended, and returns all $K$ of each sentence.
 
 
 # %%
@@ -455,7 +459,7 @@ for value, ids in beam_search(model, [sources[i]], 5)[0]:
 # %% [markdown]
 # ## 5. Wider beams
 #
-# The wider the beam, the more sentences are looked at, at $K$ times the cost. The next cell translates the test set
+# A wider beam compares more sentences, at about $K$ times the cost of greedy search. The next cell translates the test set
 # with $K$ = 1, 2, 5 and 20, and takes of each sentence the hypothesis with the largest $\log p$.
 
 # %% [raw]
@@ -609,7 +613,7 @@ for beam in beams:
     print("{:3}{:8}{:15}{:14}".format(beam, *count_errors(found[beam])))
 
 # %% [markdown]
-# No two trainings are alike. The exercise is about these numbers, of another model that was trained as yours was:
+# No two training runs are alike. The exercise is about these numbers, of another model that was trained as yours was:
 #
 # | K | right | search errors | model errors |
 # |--:|--:|--:|--:|
@@ -741,14 +745,14 @@ print(f"mean probability of </s> at the first step: {log_p_empty.exp().mean().it
 
 # %% [markdown]
 # No training sentence is empty, and `</s>` at the first step has a tiny probability. Yet a long sentence is a product
-# of many factors, and if the model is unsure at five or six places, the product is smaller still. Stahlberg and Byrne
+# of many factors, and if the model is unsure at five or six positions, the product is smaller still. Stahlberg and Byrne
 # searched exactly, for all sentences of a large test set: for more than half of them, the most probable translation of
 # a good model was the empty one.
 #
 # So it is *fortunate* that beam search is no exact search. At the first step `</s>` is not even among the 20 best
 # tokens, so it does not find the empty sentence. What it finds is a better translation than the optimum of $p$. And
-# where does the tiny probability come from? `nano.train` uses *label smoothing* ($\varepsilon = 0.1$): the model is
-# trained to give a bit of probability to each token at each step, also to `</s>`.
+# where does the tiny probability come from? `nano.train` uses *label smoothing* (of 0.1): the model is
+# trained to give a little probability to each token at each step, also to `</s>`.
 #
 # ## 7. A length penalty
 #
@@ -757,9 +761,9 @@ print(f"mean probability of </s> at the first step: {log_p_empty.exp().mean().it
 #
 # $$s(y) = \frac{\log p(y \mid x)}{lp(y)}, \qquad lp(y) = \frac{(5 + |y|)^\alpha}{(5 + 1)^\alpha}$$
 #
-# $|y|$ is the number of tokens of $y$. With $\alpha = 0$ we have $lp = 1$, and nothing changes. Since $\log p$ is
-# negative, a division by a larger number makes it *larger*: the "penalty" is a bonus for length, and grows with
-# $\alpha$. (The paper adds another term to $s$, for coverage.)
+# $|y|$ is the number of tokens of $y$. The exponent $\alpha$ is a constant, and not an attention weight. With
+# $\alpha = 0$ we have $lp = 1$, and nothing changes. Since $\log p$ is negative, a division by a larger number makes it *larger*:
+# the "penalty" is a bonus for length, and grows with $\alpha$. (The paper adds another term to $s$, for coverage.)
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -923,8 +927,8 @@ check("5.9", answer_5_9)
 # as the references. It is chosen on the *validation* set, like everything that is chosen by BLEU; here we looked at the
 # test set, for the lesson only.
 #
-# Greedy search keeps one hypothesis, so there is nothing to choose among, and a wider beam gives $\alpha$ more choice.
-# Far too large an $\alpha$ prefers sentences that are too long. Note that $\alpha$ corrects an error of the *model*.
+# Greedy search keeps one hypothesis, so there is nothing to choose among; a wider beam leaves more to choose. An $\alpha$
+# that is too large prefers sentences that are too long. Note that $\alpha$ corrects an error of the *model*.
 # The search is as it was.
 #
 # ## 8. Exposure bias
@@ -943,8 +947,7 @@ check("5.9", answer_5_9)
 # check_cell: false
 
 # %% [markdown]
-# **Exercise 5.10: a prediction.** By how much is the loss of the following tokens higher, at a distance of 1, 2, 3, …
-# tokens after the mistake?
+# **Exercise 5.10: a prediction.** By how much is the loss of a token higher, if it is 1, 2, 3, … tokens after the mistake?
 #
 # - "a": it grows with the distance: one mistake leads to the next;
 # - "b": it is about the same for all tokens, up to the end of the sentence;
@@ -1042,7 +1045,7 @@ draw_harm({"teacher forcing": teacher_forced})
 #
 # $$\varepsilon_i = \frac{k}{k + \exp(i/k)}$$
 #
-# The constant $k \ge 1$ says how late it falls.
+# The constant $k \ge 1$ says how late it falls. (It has nothing to do with the beam size $K$.)
 
 # %% [raw]
 # # BEGIN QUESTION
@@ -1163,8 +1166,8 @@ check("5.12", answer_5_12)
 
 # %% [markdown]
 # The next cell trains a model like that of section 2, with $k = 100$: after 460 updates the decoder reads the reference
-# in half of the steps, at the end in 5 %. **Before** you run it: will the new model's perplexity be better or worse,
-# which is measured with the reference's tokens? And in the figure, which line will begin lower?
+# in half of the steps, at the end in 5 %. **Before** you run it: the perplexity is measured with the reference's tokens.
+# Will that of the new model be better or worse? And in the figure, which line will begin lower?
 #
 # The training takes about as long as the first one. Each step must compute its token before the next one can begin.
 
@@ -1207,8 +1210,8 @@ for name, values in lines.items():
 draw_harm(lines)
 
 # %% [markdown]
-# Three trainings of each kind with other random numbers (*seeds*), on the same data. The last column is by how much the
-# loss is higher one token after a mistake, as in the figure:
+# One run shows little, so here are three of each kind, with different random *seeds*, on the same data. The last column
+# says by how much the loss is higher one token after a mistake, as in the figure:
 #
 # | seed | | perplexity (validation) | BLEU, greedy | one token after a mistake |
 # |--:|---|--:|--:|--:|
@@ -1227,20 +1230,21 @@ draw_harm(lines)
 # - **Perplexity and translations are worse**, with each seed, the latter by 3 to 8 BLEU. The decoder has read fewer
 #   right beginnings, and probably learnt less from the same pairs. This training is short, and the model was far from
 #   having learnt all.
-# - **One training is not enough**: two seeds of the *same* kind differ by up to 10 BLEU here. Without the same sign for
-#   all seeds we could say nothing (lesson 6).
+# - **One training run is not enough**: two runs of the *same* kind differ by up to 10 BLEU here. If the differences did
+#   not have the same sign for all seeds, we could say nothing (lesson 6).
 # - Exposure bias is small here to begin with: attention shows the decoder the whole source at each step, and after a
 #   few tokens the mistake is gone. In a longer training of nmt's larger models on the sample corpus, reading the
 #   reference in 80 % of the steps gave 99.24 BLEU (mean of three seeds, standard deviation 0.13), in all steps 99.21
 #   (0.07): no difference.
 #
-# So scheduled sampling is a thing to try and to measure, and not one that helps for certain. Bengio et al. report gains
+# So scheduled sampling is worth trying and measuring, but it is not certain to help. Bengio et al. report gains
 # on their tasks. If you have time, try a larger $k$ above.
 #
-#  There is also an argument against it ([Huszár 2015](https://arxiv.org/abs/1511.05101)). The loss compares step $t$
+# There is also an argument against it ([Huszár 2015](https://arxiv.org/abs/1511.05101)). The loss compares step $t$
 # with token $t$ of the *reference*, also when the decoder has read other words before. If it has written `a dog` where
 # the reference is `one dog`, all is well. If it has written `in the garden , a dog`, and the reference is
-# `a dog … in the garden`, it is trained to write the words at the old places. Then the target is simply wrong.
+# `a dog … in the garden`, it is trained to write the words at the positions of the reference. Then the target is simply
+# wrong.
 #
 # ## Summary
 #

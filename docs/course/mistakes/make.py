@@ -134,6 +134,10 @@ class Run:
             f"{(one.hidden - one.readout).abs().mean():.2f}"
         )
         self.table, self.lines = table, decoded(nano.beam_search(model, sources))
+        self.keep_heat_map(sources, ids, weights, source, target)
+
+    def keep_heat_map(self, sources, ids, weights, source, target) -> None:
+        """The weights of a sentence of nine tokens, with some padding."""
         n = min(range(100), key=lambda i: abs(len(sources[i]) - 9))
         rows = trimmed(ids[n].tolist())[:16]
         self.heat_map = weights[n, : len(rows), : len(sources[n]) + 4].tolist()

@@ -36,7 +36,7 @@ def for_training(
         return room.accelerate(losses, precision, sampled_softmax)
     if sampled_softmax is not None:
         raise UserError("training.sampled_softmax needs nmt.fast: set training.fast to true, or leave it out")
-    return _plain_gradient(losses, precision)
+    return plain_gradient(losses, precision)
 
 
 def for_inference(model: TranslationModel, precision: str, *, fast: bool = True) -> TranslationModel:
@@ -61,7 +61,8 @@ def _room() -> ModuleType | None:
     return import_module("nmt.fast") if find_spec("nmt.fast") is not None else None
 
 
-def _plain_gradient(losses: nn.Module, precision: Precision) -> GradientFunction:
+def plain_gradient(losses: nn.Module, precision: Precision) -> GradientFunction:
+    """The function that adds a batch's gradient by PyTorch's own functions."""
     device = next(losses.parameters()).device.type
 
     def add_gradient(batch: Batch | None, teacher_forcing_mask: Tensor | None) -> Tensor:

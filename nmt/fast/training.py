@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from nmt.acceleration import GradientFunction, Precision
+from nmt.acceleration import GradientFunction, Precision, plain_gradient
 from nmt.data.batching import Batch
 from nmt.fast.cuda_graphs import CUDAGraphRunner
 from nmt.fast.modules import replace_modules
@@ -14,7 +13,7 @@ from nmt.fast.output_loss import FastBatchLoss
 from nmt.fast.processor import keep_freed_memory
 from nmt.fast.products import products_in
 from nmt.fast.sampled_softmax import VocabularySampler
-from nmt.training.loss import BatchLoss, Loss
+from nmt.training.loss import BatchLoss
 
 
 def accelerate(
@@ -42,13 +41,11 @@ def accelerate(
 
 
 def _gradient_function(losses: nn.Module, precision: Precision) -> GradientFunction:
-    device = next(losses.parameters()).device.type
+    on_cpu = next(losses.parameters()).device.type == "cpu"
+    plain = plain_gradient(losses, "float32" if on_cpu else precision)  # on a CPU the products round, without autocast
 
     def add_gradient(batch: Batch | None, teacher_forcing_mask: Tensor | None) -> Tensor:
         with products_in(precision):
-            with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16" and device != "cpu"):
-                loss: Loss = losses(batch, teacher_forcing_mask)
-            loss.smoothed.backward()
-        return loss.nll.detach()
+            return plain(batch, teacher_forcing_mask)
 
     return add_gradient

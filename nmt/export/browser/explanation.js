@@ -26,6 +26,8 @@ export function answering(model, source, target, config) {
       id !== UNK && (target.tokenizer.pieces ? token.includes("▁") : /\p{L}/u.test(token)) && !/\p{N}/u.test(token),
   );
 
+  const searching = { alpha: about.length_penalty, maxLength: about.max_length, notThrice };
+
   /** The tokens of a sentence, if it is not too long. @param {string} text */
   function sourceOf(text) {
     const most = about.max_source_length;
@@ -60,9 +62,9 @@ export function answering(model, source, target, config) {
   async function translated(text) {
     const tokens = sourceOf(text);
     if (!tokens.length) return { source: text, ...EMPTY };
-    const { values, ...encoded } = await model.encode(source.vocabulary.encode(tokens), []);
-    const options = { alpha: about.length_penalty, maxLength: about.max_length, notThrice, beamSize: about.beam_size };
-    const [best] = await beamSearch(model.stepOf({ values, ...encoded }), values, { ...options, prefix: [] });
+    const encoded = await model.encode(source.vocabulary.encode(tokens), []);
+    const options = { ...searching, prefix: [], beamSize: about.beam_size };
+    const [best] = await beamSearch(model.stepOf(encoded), encoded.values, options);
     return { source: text, ...translation(best) };
   }
 
@@ -86,7 +88,7 @@ export function answering(model, source, target, config) {
     const encoded = await model.encode(source.vocabulary.encode(tokens), forced);
     const step = model.stepOf(encoded);
     const begun = target.vocabulary.encode(prefix);
-    const options = { alpha: about.length_penalty, maxLength: about.max_length, prefix: begun, notThrice };
+    const options = { ...searching, prefix: begun };
     /** @type {import("./search.js").Choice[]} */
     const watched = [];
     const watch = (/** @type {any} */ choice) => watched.push(choice);

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from nmt import acceleration
+from nmt import acceleration, addons
 from nmt.acceleration import Precision
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example
 from nmt.decoding import batches as decoding
 from nmt.decoding import scoring
-from nmt.decoding.beam_search import Candidates, Hypothesis, length_penalty
+from nmt.decoding.beam_search import Candidates, Choose, Hypothesis, length_penalty
 from nmt.decoding.ensemble import Ensemble, TranslationModel
 from nmt.decoding.scoring import Scored
 from nmt.decoding.translation import Translation, joined_texts
@@ -38,6 +38,7 @@ from nmt.text.vocabulary import EOS, EOS_TOKEN, UNK, UNK_TOKEN, without_end
 
 if TYPE_CHECKING:
     from nmt.checkpoint.contents import Loaded
+    from nmt.config.run import Config
 
 MOST_SAMPLES = 1000  # of a sentence: its memory is that of as many sentences
 
@@ -48,9 +49,9 @@ class _Options:
 
     n_best: int
     replace_unk: bool
-    dictionary: Mapping[str, str] | None
     attention: bool
     watch: Callable[[Candidates], None] | None
+    constrain: Callable[[Sequence[Readable]], Choose | None] | None
 
 
 @dataclass(eq=False, repr=False)
@@ -94,7 +95,7 @@ class Translator:
         model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
         thresholds = () if others else (first.threshold, first.rarity_threshold)
         of_first = first.source, first.target, first.config.search
-        return cls(model, *of_first, *thresholds, fast=fast, name=", ".join(loaded))
+        return translator_type(first.config)(model, *of_first, *thresholds, fast=fast, name=", ".join(loaded))
 
     def __repr__(self) -> str:
         names = (type(part).__name__ for part in self.model.modules())
@@ -121,11 +122,11 @@ class Translator:
         *,
         n_best: int = 1,
         replace_unk: bool = False,
-        dictionary: Mapping[str, str] | None = None,
         attention: bool = True,
         prefix: str | Sequence[str | Sequence[str]] | None = None,
         watch: Callable[[Candidates], None] | None = None,
         found: Callable[[int, Translation], None] | None = None,
+        constrain: Callable[[Sequence[Readable]], Choose | None] | None = None,
         **search: int | float | str | Mapping[str, int | float] | None,
     ) -> list[Translation]:
         """Translate sentences, in their order.
@@ -138,18 +139,17 @@ class Translator:
         `search` are settings in the place of the checkpoint's own, such as `beam_size=5`, `length_penalty`,
         `max_length`, `batch_size`, `precision`, `split`, `block_repeats`, or `sampling={"temperature": 0.9, "top_k":
         20, "seed": 1}`: it draws `n_best` translations at random, in the order of drawing; a `beam_size` turns the
-        checkpoint's off. `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight,
-        or by the one that `dictionary` has for it; `attention=False` saves the time that its weights take. `prefix` is
+        checkpoint's off. `replace_unk` replaces each `<unk>` by the raw source word with the largest attention weight;
+        `attention=False` saves the time that its weights take. `prefix` is
         how translations begin, one text for all, or for each its text or its tokens (of several sentences, how the
         first begins); the search goes on from there. `watch` is called with each step of a beam search, `found` with
-        each sentence's index and translation once known (soonest without `attention`). Raises `UserError` for text that
-        is not Unicode, and for options that do not fit.
+        each sentence's index and translation once known (soonest without `attention`). `constrain` gets the sentences
+        as they are read, and gives what chooses the candidates of beam search (`Choose`), or None. Raises `UserError`
+        for text that is not Unicode, and for options that do not fit.
         """
         [sentences] = sentences_of("translate", sentences)
         settings = self._settings(search)
-        if dictionary is not None:
-            dictionary = {self.source.normalized(word): translation for word, translation in dictionary.items()}
-        options = _Options(n_best, replace_unk, dictionary, attention, watch)
+        options = _Options(n_best, replace_unk, attention, watch, constrain)
         self._check(settings, options)
         check_unicode(sentences)
         prefixes = [prefix] * len(sentences) if isinstance(prefix, str) else prefix or []
@@ -215,6 +215,7 @@ class Translator:
             prefixes=begun,
             not_thrice=self._word_mask if search.block_repeats else None,
             watch=options.watch,
+            choose=options.constrain and options.constrain(readable),
         )
         for i, hypotheses in results:
             if not (hypotheses and math.isfinite(hypotheses[0].score)):
@@ -254,8 +255,6 @@ class Translator:
             raise UserError(f"n_best ({n_best}) must lie between 1 and {most:,}: change it{other}")
         if options.replace_unk and not self.has_attention:
             raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")
-        if options.dictionary is not None and not options.replace_unk:
-            raise UserError("dictionary is only used by replace_unk: turn replace_unk on, or leave dictionary out")
 
     def _prefix_lists(self, prefixes: Sequence[str | Sequence[str]], search: SearchConfig) -> list[list[int]]:
         """The ids that each translation begins with; none at all if nothing is fixed."""
@@ -272,12 +271,13 @@ class Translator:
         tokens, count = self.target.vocabulary.decode(hypothesis.ids), len(hypothesis.ids)
         if options.replace_unk and weights is not None and UNK_TOKEN in tokens:
             sides = self.source.surfaces(source.text), self.source.tokenizer, self.target.tokenizer
-            tokens = copied(tokens, *replacements(*sides, options.dictionary or {}), weights)
+            tokens = copied(tokens, *replacements(*sides), weights)
         source_ids = [*self.source.vocabulary.encode(source.tokens), EOS] if ends else []
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
         text = CONTROLS.sub("", self.target.tokenizer.detokenize([*without_end(tokens)]))  # a vocabulary may have some
         missing, new = number_differences(source.text, text)
         return Translation(
+            source=source.text,
             text=text,
             tokens=tokens,
             source_tokens=[*source.tokens, EOS_TOKEN],
@@ -296,3 +296,9 @@ class Translator:
     def _is_unlike_training(self, mean_log_probability: float, rarity: float) -> bool | None:
         is_rare = self.rarity_threshold is not None and rarity > self.rarity_threshold
         return None if self.threshold is None else is_rare or mean_log_probability < self.threshold
+
+
+def translator_type(config: Config) -> Callable[..., Translator]:
+    """What makes the translators of a model with this config: `Translator`, or an add-on's class with more options."""
+    room = addons.offered("translator")
+    return Translator if room is None else cast(Callable[..., Translator], room.translator_type(config))

@@ -43,6 +43,8 @@ def format_lines(translations: Sequence[Translation], first: int, options: argpa
             for number, translation in enumerate(translations, first)
             for t in translation.n_best or (translation,)
         ]
+    if options.alignment:
+        return [f"{t.text} ||| {' '.join(f'{s}-{w}' for s, w in t.alignment or ())}" for t in translations]
     return [translation.text for translation in translations]
 
 
@@ -50,6 +52,7 @@ def _json_object(translation: Translation) -> dict[str, Any]:
     entry: dict[str, Any] = {name: getattr(translation, name) for name in ("text", "tokens", "source_tokens", "score")}
     entry |= translation.checks
     entry["attention"] = None if translation.attention is None else translation.attention.tolist()
+    entry["alignment"] = translation.alignment
     if translation.levels is not None:
         of_segments, within = translation.levels
         entry["segments"] = list(translation.segments or ())

@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from nmt import addons
 from nmt.checkpoint.address import is_address, local
 from nmt.commands import options as shared
 from nmt.commands import output, sentences
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from nmt.translator import Translator
 
 Models: TypeAlias = tuple[str, ...]  # the checkpoints that translate together
-CONTENT_OPTIONS = (*shared.CONTENT_OPTIONS, "n_best", "json", "replace_unk", "prefix", "plain")
+CONTENT_OPTIONS = (*shared.CONTENT_OPTIONS, "n_best", "json", "alignment", "replace_unk", "prefix", "plain")
 CANNOT_WARN = "This model cannot warn of text unlike its training text: it has no thresholds, which nmt train fits"
 ENDINGS = (".safetensors", ".pt")  # of checkpoints; .pt is that of nmt 0.3, whose files are refused with advice
 
@@ -51,10 +52,13 @@ def parser() -> Parser:
     add("--attention", type=Path, metavar="FILE", help="draw the attention of one sentence, as .png, .svg or .pdf")
     add("--pieces", action="store_true", help="let --attention draw the model's tokens, not whole words")
     add("--replace-unk", action="store_true", help="replace unknown words by the source word with the most attention")
-    add("--dictionary", type=Path, metavar="FILE", help="for --replace-unk: two columns, source word and translation")
+    alignment = "print links of words, source-target from 0, behind each translation: text ||| 0-0 1-1"
+    add("--alignment", action="store_true", help=alignment)
     add("--prefix", metavar="TEXT", help="begin each translation with this text; the whole vocabulary is searched")
     shared.add_decoding_options(parser)
     parser.add_argument("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
+    if (room := addons.offered("translate_options")) is not None:
+        room.add_to(parser)
     return parser
 
 
@@ -63,11 +67,8 @@ def run(options: argparse.Namespace) -> int:
     _check(options, text)
     for file in filter(os.path.isfile, text):
         print(f"{file} is also a file: to translate its lines, use --input {file}", file=sys.stderr)
-    options.translations = options.detected = None
-    if options.dictionary is not None:
-        from nmt.text.unknown_words import read_dictionary
-
-        options.translations = read_dictionary(options.dictionary)
+    options.detected, room = None, addons.offered("translate_options")
+    options.more, options.files = (room.settings(options), room.files(options)) if room is not None else ({}, {})
     if text or options.input is not None:
         _translate_lines(options, checkpoints, text or read_lines(options.input))
         return 0
@@ -84,7 +85,7 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
         raise UserError("TEXT and --input exclude each other: give one of them")
     if options.workers > 1 and options.input is None:
         raise UserError("--workers needs --input FILE: leave it out for other sentences")
-    shared.refuse_alone(options, {"output": "input", "resume": "output", "dictionary": "replace_unk"})
+    shared.refuse_alone(options, {"output": "input", "resume": "output"})
     if options.output is None and options.attention is None and output_is_closed():
         raise UserError("standard output is closed, so the translations would be lost: use --input FILE --output FILE")
     if not text and options.input is None and sys.stdin is None:
@@ -122,8 +123,8 @@ def _translate_lines(options: argparse.Namespace, checkpoints: Sequence[str], li
         done: int = 0
         write: output.Writer = output.print_lines
         if options.output is not None:
-            paths = {"checkpoint": map(Path, models), "--dictionary": filter(None, [options.dictionary])}
-            made_by = output.fingerprint(options, CONTENT_OPTIONS, paths, lines)
+            paths = {"checkpoint": map(Path, models), **options.files}
+            made_by = output.fingerprint(options, [*CONTENT_OPTIONS, *options.more], paths, lines)
             done, write = stack.enter_context(output.resumable_output(options.output, made_by, resume=options.resume))
         if options.input is not None:
             write = stack.enter_context(output.progress(write, len(lines), done))
@@ -137,8 +138,9 @@ def _translate(
     shared.share_threads(options)
     _load.cache_clear()
     translator = _load(models, options.device, options.threads, options.plain)
-    if options.attention is not None and not translator.has_attention:
-        raise UserError("--attention: this model has no attention (model.attention.wiring: none)")
+    for flag in ("attention", "alignment"):
+        if getattr(options, flag) and not translator.has_attention:
+            raise UserError(f"--{flag}: this model has no attention (model.attention.wiring: none)")
     unable = "" if translator.threshold is not None else CANNOT_WARN
 
     def jobs(number: int) -> Iterator[tuple[int, list[str]]]:
@@ -169,9 +171,9 @@ def _translate_block(
         block,
         n_best=options.n_best,
         replace_unk=options.replace_unk,
-        dictionary=options.translations,
-        attention=options.json or options.attention is not None,
+        attention=options.json or options.alignment or options.attention is not None,
         prefix=options.prefix,
+        **options.more,
         **shared.search_settings(options),
     )
     output.warn(block, translations, number, options.detected)

@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from nmt.config.search import SearchConfig
 from nmt.data.batching import pad_source
-from nmt.decoding.beam_search import Candidates, Hypothesis, beam_search, select
+from nmt.decoding.beam_search import Candidates, Choose, Hypothesis, beam_search, select
 from nmt.decoding.ensemble import TranslationModel, without_dropout
 from nmt.decoding.scoring import attention_weights
 from nmt.system.device import configure_process, flush_denormals, report_out_of_memory
@@ -35,6 +35,7 @@ def decode(
     prefixes: Sequence[Sequence[int]] = (),
     not_thrice: Bool[Tensor, " V"] | None = None,
     watch: Callable[[Candidates], None] | None = None,
+    choose: Choose | None = None,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Search: yields the index of each source in `sources`, and its `n_best` hypotheses, best first.
 
@@ -43,8 +44,7 @@ def decode(
     worker processes search, at the end of its batch. With `search.sampling` hypotheses are drawn at random, and come in
     the order of drawing. `attention` is for models that have it, and costs one more run of the decoder over the
     finished hypotheses. `prefixes`, if there are any, are the ids that each source's hypotheses begin with.
-    `not_thrice` are the ids that beam search does not repeat, as it says. `watch` is called with what each step of a
-    beam search chose from.
+    `not_thrice`, `watch` and `choose` are for beam search, as it says; `choose` gets indices of `sources`.
 
     Raises `UserError` if a batch does not fit into memory.
     """
@@ -53,7 +53,7 @@ def decode(
         watch = flush_denormals(False)(watch)
     order = [i for i in longest_first(sources) if sources[i]]
     batches = [order[begin : begin + search.batch_size] for begin in range(0, len(order), search.batch_size)]
-    decoded = partial(_decode_batch, model, sources, search, n_best, attention, prefixes, not_thrice, watch)
+    decoded = partial(_decode_batch, model, sources, search, n_best, attention, prefixes, not_thrice, watch, choose)
     # Threads that share each operation wait for each other thousands of times a second; processes of one thread do not.
     processes = torch.get_num_threads() if watch is None and model.device.type == "cpu" else 1
     if 1 < processes <= len(order) // search.batch_size:
@@ -86,6 +86,7 @@ def _decode_batch(
     prefixes: Sequence[Sequence[int]],
     not_thrice: Bool[Tensor, " V"] | None,
     watch: Callable[[Candidates], None] | None,
+    choose: Choose | None,
     batch: Sequence[int],
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """What `decode` yields for the sources with these indices."""
@@ -101,6 +102,9 @@ def _decode_batch(
         if search.sampling is None:
             options |= {"beam_size": search.beam_size, "max_length": search.max_length, "n_best": n_best}
             options |= {"not_thrice": not_thrice, "watch": watch}
+            if choose is not None:
+                numbers = torch.tensor(batch, device=model.device)
+                options["choose"] = lambda totals, count, ids, rows: choose(totals, count, ids, numbers[rows])
             results = beam_search(partial(_step, model), state, memory, **options)
         else:
             from nmt.decoding.sampling import sample, uniform_draws

@@ -16,6 +16,7 @@ from torch import Tensor
 Tensors = TypeVar("Tensors", bound=tuple[Any, ...])
 LONGEST_LOOP = 6  # tokens
 Step = Callable[[Int[Tensor, " N"], Any, Any], tuple[Float[Tensor, "N V"], Any]]
+Choose = Callable[[Float[Tensor, "B K V"], int, Int[Tensor, "B K L"], Int[Tensor, " B"]], tuple[Tensor, Tensor, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def beam_search(
     prefix: Int[Tensor, "B P"] | None = None,
     not_thrice: Bool[Tensor, " V"] | None = None,
     watch: Callable[[Candidates], None] | None = None,
+    choose: Choose | None = None,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Yields each sentence's index and its `n_best` hypotheses, best first, as soon as they are known.
 
@@ -78,6 +80,8 @@ def beam_search(
     sentence, a sentence when K of them have ended, or at `max_length`, where unfinished ones compete as they are. K = 1
     is greedy search. Hypotheses begin with `prefix`, as `force` has it. Behind it, no id in the mask `not_thrice` ends
     three equal sequences in a row, of up to `LONGEST_LOOP` ids. `watch` is called with what each step chooses from.
+    `choose` takes the place of `best_candidates`, for search under constraints; it gets the ids so far, BOS first, and
+    the sentences' indices, too.
     """
     indices = _indices(memory)  # the unfinished sentences, by their index in the input
     ids, scores = indices.new_full((len(indices), 1, 1), bos), torch.zeros(len(indices), 1, device=indices.device)
@@ -86,7 +90,8 @@ def beam_search(
         log_p, state = step(ids[:, :, -1].flatten(), state, memory)
         log_p = _allowed(log_p.unflatten(0, scores.shape), ids, indices, prefix, not_thrice)
         totals = log_p.add_(scores.unsqueeze(2))
-        best, parents, tokens = _best_candidates(totals, 2 * beam_size)  # K may end, and K others are to continue
+        count = 2 * beam_size  # K may end, and K others are to continue
+        best, parents, tokens = choose(totals, count, ids, indices) if choose else best_candidates(totals, count)
         written = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
         is_hypothesis = ((tokens == eos) & (best > -torch.inf))[:, :beam_size]
         _add(ended, indices, written, best / length_penalty(length, alpha), is_hypothesis)
@@ -175,7 +180,7 @@ def _ranked(
         yield sentence, sorted(ended[sentence], key=lambda hypothesis: -hypothesis.score)[:n_best]
 
 
-def _best_candidates(
+def best_candidates(
     totals: Float[Tensor, "B K V"], count: int
 ) -> tuple[Float[Tensor, "B C"], Int[Tensor, "B C"], Int[Tensor, "B C"]]:
     """The scores of each sentence's `count` best candidates (or all), best first, their parents, and their tokens.

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from nmt.decoding.word_alignment import Link, word_links
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
 from nmt.text.sentences import Sentences
@@ -42,8 +43,9 @@ class Translation:
     `new_numbers` those that only it has; `is_repetitive` says that words repeat, and not in the source. `doubts` has
     it in words, but for a source that was cut, which is reported when it is read.
 
-    `sentences` are the translations of a text's sentences, if it has several. Then `score` is the sum of their
-    log-probabilities, and only they have attention; the n-th of the `n_best` joins the n-th of each.
+    `source` is the text that was read. `sentences` are the translations of a text's sentences, if it has several. Then
+    `score` is the sum of their log-probabilities, and only they have attention; the n-th of the `n_best` joins the n-th
+    of each.
     """
 
     text: str
@@ -61,6 +63,27 @@ class Translation:
     new_numbers: tuple[str, ...] = ()
     is_repetitive: bool = False
     sentences: tuple[Translation, ...] = ()
+    source: str = ""
+
+    @property
+    def alignment(self) -> tuple[Link, ...] | None:
+        """The links (source word, target word) between the words of `source` and `text`, which white space separates.
+
+        They are counted from 0. Each target word is linked to the source word with the largest attention weight, if
+        there is one (Luong et al. 2015, section 5.4). None without attention.
+        """
+        if self.sentences:
+            parts = [part.alignment for part in self.sentences]
+            starts = [(len(part.source.split()), len(part.text.split())) for part in self.sentences]
+            offsets = [tuple(map(sum, zip((0, 0), *starts[:n], strict=True))) for n in range(len(starts))]
+            if None in parts:
+                return None
+            return tuple((s + a, t + b) for (a, b), part in zip(offsets, parts, strict=True) for s, t in part or ())
+        if self.attention is None:
+            return None
+        words = self.source.split(), self.text.split()
+        links = word_links(self.attention.numpy(), self.source_tokens[:-1], self.tokens, *words)
+        return tuple(sorted(links, key=lambda link: link[::-1]))
 
     @property
     def is_cut(self) -> bool:
@@ -120,6 +143,7 @@ class Translation:
             new_numbers=tuple(number for sentence in sentences for number in sentence.new_numbers),
             is_repetitive=any(sentence.is_repetitive for sentence in sentences),
             sentences=tuple(sentences),
+            source="".join(chain(*zip((sentence.source for sentence in sentences), [*gaps, ""], strict=True))),
         )
 
     @property

@@ -1,7 +1,6 @@
 """Word alignment from attention, and its error rate against gold links (Och and Ney 2003).
 
-A link is a pair of positions (source word, target word), counted from 0. Models read subwords or characters, gold
-links count words: weights are summed to words first, and links are made of the sums.
+Models read subwords or characters, gold links count words: see `nmt.decoding.word_alignment`.
 """
 
 from __future__ import annotations
@@ -10,24 +9,21 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Float
 
+from nmt.decoding.word_alignment import Link, token_shares, word_attention
 from nmt.evaluation.by_length import resampled_sums
 from nmt.evaluation.scores import spacy_tokens
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText, read_lines
-from nmt.text.tokenizers import SPACE_MARK
-from nmt.text.tokenizers.case import MARKS
 
 if TYPE_CHECKING:
     from nmt.translator import Translator
 
-Link = tuple[int, int]
 WordKind = Literal["spacy", "whitespace"]
 
 BLOCK = 512  # pairs whose weights are in memory at a time: those of a whole test set in characters would fill it
@@ -128,47 +124,6 @@ def score_alignment(
     )
 
 
-def best_links(weights: Float[np.ndarray, "T S"]) -> frozenset[Link]:
-    """Link each target word that has weights to the source word of the largest (Luong et al. 2015, section 5.4)."""
-    best = weights.argmax(axis=1) if weights.size else []
-    return frozenset((int(s), t) for t, s in enumerate(best) if weights[t, s] > 0)
-
-
-def word_attention(
-    attention: Float[np.ndarray, "T S"],
-    source_shares: Float[np.ndarray, "V S-1"],
-    target_shares: Float[np.ndarray, "W T-1"],
-) -> Float[np.ndarray, "W V"]:
-    """Attention of tokens, both sides with `<eos>`, as attention of W target words to V source words.
-
-    A source word's weight is the sum over its tokens, a target word's row the mean over its tokens' rows, each token
-    weighted by its share in the word. `<eos>` is left out: no word can be linked to it.
-    """
-    totals = target_shares.sum(axis=1, keepdims=True)
-    means = np.divide(target_shares, totals, out=np.zeros_like(target_shares), where=totals > 0)
-    return means @ attention[:-1, :-1] @ source_shares.T
-
-
-def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndarray, "W T"]:
-    """The share of each token that lies in each word, by characters: a column per token, which sums to 1.
-
-    Both are the same text, split differently; case, whitespace and "▁" do not count. Where a tokenizer has changed
-    other characters, the unchanged ones around them give their positions. A token "▁" alone belongs to the word after
-    it, as sentencepiece's mark does. All shares are 0 if the words have no characters.
-    """
-    word_of = [number for number, word in enumerate(words) for _ in _letters(word)]
-    shares = np.zeros((len(words), len(surfaces)))
-    positions = _positions("".join(map(_letters, surfaces)), "".join(map(_letters, words))) if word_of else []
-    start = 0
-    for token, surface in enumerate(surfaces):
-        length = len(_letters(surface))
-        for position in positions[start : start + max(length, 1)]:
-            shares[word_of[position], token] += 1
-        shares[:, token] /= max(length, 1)
-        start += length
-    return shares
-
-
 def attend_words(translator: Translator, text: ParallelText, words: WordPairs) -> Iterator[Float[np.ndarray, "T S"]]:
     """For each pair, the attention of its target words to its source words, the target being forced."""
     for start in range(0, len(text.source), BLOCK):
@@ -179,18 +134,3 @@ def attend_words(translator: Translator, text: ParallelText, words: WordPairs) -
             source_shares = token_shares(translator.source.surfaces(source), source_words)
             target_shares = token_shares(translator.target.surfaces(target), target_words)
             yield word_attention(weights.numpy(), source_shares, target_shares)
-
-
-def _letters(text: str) -> str:
-    return "" if text in MARKS else "".join(text.lower().split()).replace(SPACE_MARK, "")
-
-
-def _positions(text: str, other: str) -> list[int]:
-    """The place in `other`, not empty, of each character of `text` and of its end: its equal, or one near it."""
-    last = len(other) - 1
-    if text == other:
-        return [*range(len(other)), last]
-    positions: list[int] = []
-    for _, begin, end, low, high in SequenceMatcher(None, text, other, autojunk=False).get_opcodes():
-        positions += (min(low + (i - begin) * (high - low) // (end - begin), last) for i in range(begin, end))
-    return [*positions, last]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nmt.config.run import Config
 from nmt.data.splits import SPLITS, load_split
+from nmt.decoding.word_alignment import best_links
 from nmt.evaluation import alignment, by_length, report, scores
 from nmt.evaluation.alignment import AlignmentScore, WordPairs
 from nmt.system.errors import UserError
@@ -97,7 +98,7 @@ def alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore
     """The score of a model's attention against the test set's gold links; None without either of them."""
     if not translator.has_attention or test_set.words is None or test_set.words.links is None:
         return None
-    links = [alignment.best_links(w) for w in alignment.attend_words(translator, test_set.text, test_set.words)]
+    links = [best_links(w) for w in alignment.attend_words(translator, test_set.text, test_set.words)]
     return alignment.score_alignment(links, test_set.words.links)
 
 

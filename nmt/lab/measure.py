@@ -18,7 +18,8 @@ from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
 from nmt.data.batching import Example
 from nmt.data.splits import split_paths
-from nmt.evaluation.alignment import AlignmentScore, WordPairs, attend_words, best_links, score_alignment, word_pairs
+from nmt.decoding.word_alignment import best_links
+from nmt.evaluation.alignment import AlignmentScore, WordPairs, attend_words, score_alignment, word_pairs
 from nmt.evaluation.by_length import bleu_by_length, bootstrap_interval, source_lengths
 from nmt.evaluation.checkpoints import TestSet, corpus_test_set
 from nmt.evaluation.scores import bleu_statistics, chrf_score, score

@@ -12,7 +12,8 @@ from typing import Any
 
 import sacrebleu
 
-from nmt.evaluation.alignment import Link, WordKind, WordPairs, attend_words, best_links, score_alignment, word_pairs
+from nmt.decoding.word_alignment import Link, best_links
+from nmt.evaluation.alignment import WordKind, WordPairs, attend_words, score_alignment, word_pairs
 from nmt.evaluation.by_length import Bucket, bleu_by_length, source_lengths
 from nmt.evaluation.checkpoints import TestSet, file_test_set
 from nmt.evaluation.scores import bleu_tokenization, sacrebleu_score

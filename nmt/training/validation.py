@@ -21,7 +21,7 @@ from nmt.text.codec import Codec
 from nmt.text.corpus import ParallelText
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
 from nmt.training.loss import BatchLoss
-from nmt.translator import Translator
+from nmt.translator import translator_type
 
 
 class Validation(NamedTuple):
@@ -43,7 +43,7 @@ def validate(
 
     Several processes share the batches, and all get the result of one, up to rounding.
     """
-    translator = Translator(model, source, target, config.search, fast=config.training.fast)
+    translator = translator_type(config)(model, source, target, config.search, fast=config.training.fast)
     pairs = [Example(source.encode(x), target.encode(y)) for x, y in zip(text.source, text.target, strict=True)]
     loss = mean_loss(model, pairs, config.search.batch_size, group)
     order = longest_first([pair.source[: config.search.max_source_length] for pair in pairs])

@@ -13,7 +13,8 @@ from support.tiny_config import WORDS
 
 from nmt.config.run import Config
 from nmt.evaluation import alignment
-from nmt.evaluation.alignment import Links, WordPairs, best_links, score_alignment, token_shares
+from nmt.decoding.word_alignment import best_links, token_shares
+from nmt.evaluation.alignment import Links, WordPairs, score_alignment
 from nmt.evaluation.scores import spacy_tokens
 from nmt.text.corpus import ParallelText
 from nmt.text.tokenizers import Tokenizer

@@ -15,7 +15,8 @@ from support.serving import asked, served
 
 from nmt.cli import main
 from nmt.config.run import Config
-from nmt.evaluation.alignment import best_links, score_alignment, word_pairs
+from nmt.decoding.word_alignment import best_links
+from nmt.evaluation.alignment import score_alignment, word_pairs
 from nmt.evaluation.checkpoints import TestSet as Set
 from nmt.page import test_sets
 from nmt.page.test_sets import load_set

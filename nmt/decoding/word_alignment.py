@@ -1,0 +1,89 @@
+"""Attention of tokens as attention of words, and the links between words that it makes.
+
+A link is a pair of positions (source word, target word), counted from 0. Weights are summed to words first, and links
+are made of the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+import numpy as np
+from jaxtyping import Float
+
+from nmt.text.tokenizers.case import MARKS, SPACE_MARK
+from nmt.text.tokenizers.spacy import JOINT
+from nmt.text.vocabulary import without_end
+
+Link = tuple[int, int]
+
+
+def best_links(weights: Float[np.ndarray, "T S"]) -> frozenset[Link]:
+    """Link each target word that has weights to the source word of the largest (Luong et al. 2015, section 5.4)."""
+    best = weights.argmax(axis=1) if weights.size else []
+    return frozenset((int(s), t) for t, s in enumerate(best) if weights[t, s] > 0)
+
+
+def word_attention(
+    attention: Float[np.ndarray, "T S"],
+    source_shares: Float[np.ndarray, "V S-1"],
+    target_shares: Float[np.ndarray, "W T-1"],
+) -> Float[np.ndarray, "W V"]:
+    """Attention of tokens, both sides with `<eos>`, as attention of W target words to V source words.
+
+    A source word's weight is the sum over its tokens, a target word's row the mean over its tokens' rows, each token
+    weighted by its share in the word. `<eos>` is left out: no word can be linked to it.
+    """
+    totals = target_shares.sum(axis=1, keepdims=True)
+    means = np.divide(target_shares, totals, out=np.zeros_like(target_shares), where=totals > 0)
+    return means @ attention[: means.shape[1], :-1] @ source_shares.T
+
+
+def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndarray, "W T"]:
+    """The share of each token that lies in each word, by characters: a column per token, which sums to 1.
+
+    Both are the same text, split differently; case, whitespace and "▁" do not count. Where a tokenizer has changed
+    other characters, the unchanged ones around them give their positions. A token "▁" alone belongs to the word after
+    it, as sentencepiece's mark does. All shares are 0 if the words have no characters.
+    """
+    word_of = [number for number, word in enumerate(words) for _ in _letters(word)]
+    shares = np.zeros((len(words), len(surfaces)))
+    positions = _positions("".join(map(_letters, surfaces)), "".join(map(_letters, words))) if word_of else []
+    start = 0
+    for token, surface in enumerate(surfaces):
+        length = len(_letters(surface))
+        for position in positions[start : start + max(length, 1)]:
+            shares[word_of[position], token] += 1
+        shares[:, token] /= max(length, 1)
+        start += length
+    return shares
+
+
+def word_links(
+    attention: Float[np.ndarray, "T S"],
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    source_words: Sequence[str],
+    target_words: Sequence[str],
+) -> frozenset[Link]:
+    """The links of words by the attention of the tokens that they consist of, without `<eos>`, which has a column."""
+    target_tokens = without_end(target_tokens)
+    rows = attention[: len(target_tokens)]
+    shares = token_shares(source_tokens, source_words), token_shares(target_tokens, target_words)
+    return best_links(word_attention(rows, *shares))
+
+
+def _letters(text: str) -> str:
+    return "" if text in MARKS or text == JOINT else "".join(text.lower().split()).replace(SPACE_MARK, "")
+
+
+def _positions(text: str, other: str) -> list[int]:
+    """The place in `other`, not empty, of each character of `text` and of its end: its equal, or one near it."""
+    last = len(other) - 1
+    if text == other:
+        return [*range(len(other)), last]
+    positions: list[int] = []
+    for _, begin, end, low, high in SequenceMatcher(None, text, other, autojunk=False).get_opcodes():
+        positions += (min(low + (i - begin) * (high - low) // (end - begin), last) for i in range(begin, end))
+    return [*positions, last]

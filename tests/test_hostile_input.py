@@ -19,7 +19,6 @@ from nmt.system.device import choose_device
 from nmt.system.errors import CONTROLS, UserError
 from nmt.text.corpus import LONGEST_LINE, read_lines
 from nmt.text.tokenizers.spacy import SpacyTokenizer
-from nmt.text.unknown_words import read_dictionary
 from nmt.translator import Translator
 
 CPU = torch.device("cpu")
@@ -39,7 +38,7 @@ def test_pipes_and_devices_are_refused(tmp_path: Path, capsys: pytest.CaptureFix
     """They may never end, or never begin."""
     pipe = tmp_path / "pipe.safetensors"
     os.mkfifo(pipe)
-    for read in (load_config, read_lines, read_links, read_dictionary, lambda path: checkpoint.load(path, CPU)):
+    for read in (load_config, read_lines, read_links, lambda path: checkpoint.load(path, CPU)):
         for path in (pipe, Path("/dev/zero")):
             assert "it is not a regular file" in refusal(lambda read=read, path=path: read(path))
     for arguments in (["translate", str(pipe), "ba"], ["translate", "--input", str(pipe)], ["train", str(pipe)]):

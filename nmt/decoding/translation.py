@@ -72,17 +72,16 @@ class Translation:
         They are counted from 0. Each target word is linked to the source word with the largest attention weight, if
         there is one (Luong et al. 2015, section 5.4). None without attention.
         """
-        if self.sentences:
-            parts = [part.alignment for part in self.sentences]
-            starts = [(len(part.source.split()), len(part.text.split())) for part in self.sentences]
-            offsets = [tuple(map(sum, zip((0, 0), *starts[:n], strict=True))) for n in range(len(starts))]
-            if None in parts:
-                return None
-            return tuple((s + a, t + b) for (a, b), part in zip(offsets, parts, strict=True) for s, t in part or ())
-        if self.attention is None:
+        if self.attention is None and not self.sentences:
             return None
-        words = self.source.split(), self.text.split()
-        links = word_links(self.attention.numpy(), self.source_tokens[:-1], self.tokens, *words)
+        links: set[Link] = set()
+        source, target = 0, 0  # words before the part
+        for part in self.sentences or (self,):
+            words = part.source.split(), part.text.split()
+            if part.attention is not None and part.tokens:
+                of_part = word_links(part.attention.numpy(), part.source_tokens[:-1], part.tokens, *words)
+                links |= {(source + s, target + t) for s, t in of_part}
+            source, target = source + len(words[0]), target + len(words[1])
         return tuple(sorted(links, key=lambda link: link[::-1]))
 
     @property

@@ -28,16 +28,16 @@ def best_links(weights: Float[np.ndarray, "T S"]) -> frozenset[Link]:
 def word_attention(
     attention: Float[np.ndarray, "T S"],
     source_shares: Float[np.ndarray, "V S-1"],
-    target_shares: Float[np.ndarray, "W T-1"],
+    target_shares: Float[np.ndarray, "W T"],
 ) -> Float[np.ndarray, "W V"]:
-    """Attention of tokens, both sides with `<eos>`, as attention of W target words to V source words.
+    """Attention of T target tokens to S source tokens, the last of them `<eos>`, as that of W words to V words.
 
     A source word's weight is the sum over its tokens, a target word's row the mean over its tokens' rows, each token
     weighted by its share in the word. `<eos>` is left out: no word can be linked to it.
     """
     totals = target_shares.sum(axis=1, keepdims=True)
     means = np.divide(target_shares, totals, out=np.zeros_like(target_shares), where=totals > 0)
-    return means @ attention[: means.shape[1], :-1] @ source_shares.T
+    return means @ attention[:, :-1] @ source_shares.T
 
 
 def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndarray, "W T"]:
@@ -69,9 +69,8 @@ def word_links(
 ) -> frozenset[Link]:
     """The links of words by the attention of the tokens that they consist of, without `<eos>`, which has a column."""
     target_tokens = without_end(target_tokens)
-    rows = attention[: len(target_tokens)]
     shares = token_shares(source_tokens, source_words), token_shares(target_tokens, target_words)
-    return best_links(word_attention(rows, *shares))
+    return best_links(word_attention(attention[: len(target_tokens)], *shares))
 
 
 def _letters(text: str) -> str:

@@ -133,4 +133,4 @@ def attend_words(translator: Translator, text: ParallelText, words: WordPairs) -
         for source, target, source_words, target_words, weights in zip(*sides, attention, strict=True):
             source_shares = token_shares(translator.source.surfaces(source), source_words)
             target_shares = token_shares(translator.target.surfaces(target), target_words)
-            yield word_attention(weights.numpy(), source_shares, target_shares)
+            yield word_attention(weights.numpy()[:-1], source_shares, target_shares)

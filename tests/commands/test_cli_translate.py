@@ -133,15 +133,14 @@ def test_json_and_n_best(best: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_option_runs_alone_and_with_all_others(
     best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dictionary, file = tmp_path / "dictionary.txt", tmp_path / "input.txt"
-    dictionary.write_text("unbekannte\tunknown\n", encoding="utf-8")
+    file = tmp_path / "input.txt"
     sentence = "der unbekannte Hund"
     file.write_text(f"{sentence}\n", encoding="utf-8")
     shared = [
         shlex.split(options)
         for options in (
             *("--beam 2", "--length-penalty 0", "--n-best 2", "--json", "--replace-unk", "--max-length 3"),
-            *(f"--replace-unk --dictionary {dictionary}", "--prefix 'the dog'", "--batch-size 1", "--precision int8"),
+            *("--alignment", "--prefix 'the dog'", "--batch-size 1", "--precision int8"),
             *("--device cpu --threads 1", "--no-split", "--split"),
             *("--temperature 0.5 --seed 2", "--top-k 3"),
         )

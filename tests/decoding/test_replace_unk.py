@@ -1,4 +1,4 @@
-"""Unknown words in translations: replaced by the raw source word attended most, or by a dictionary's word for it."""
+"""Unknown words in translations: replaced by the raw source word attended most."""
 
 import json
 from collections.abc import Callable
@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 import torch
-from support.cli import error_of
 from torch import Tensor
 
 from nmt.checkpoint.contents import save
 from nmt.cli import main
 from nmt.config.run import Config
 from nmt.decoding import batches as decoding
-from nmt.system.errors import UserError
 from nmt.text.vocabulary import UNK
 from nmt.translator import Translator
 
@@ -28,7 +26,6 @@ KINDS = {
     "luong with input feeding": ["model.attention.wiring=luong", "model.attention.input_feeding=true"],
     "local": ["model.attention.wiring=luong", "model.attention.scope=local_p", "model.attention.window=2"],
 }
-NO = dict.fromkeys(["Ba", "de"], "no")
 SUBWORDS = ["data.source.tokenizer=sentencepiece", "data.source.vocabulary_size=24"]
 
 
@@ -80,26 +77,22 @@ def test_neither_the_end_mark_nor_padding_is_copied(make_translator: Maker, monk
 def test_unknown_words_are_replaced_by_the_raw_word_attended_most(
     make_translator: Maker, overrides: list[str], beam_size: int
 ) -> None:
-    """Or by the dictionary's word for it, in each of the n best translations."""
+    """In each of the n best translations."""
     translator = unknowing(make_translator(*overrides)[1])
     sentences = ["Bä ÜBERMUT de", "Äh Ba", "li ke JA Hu ja Fi"]
-    dictionary = {"Bä": "ba", "Überm": "no", "übermut": "elation", "Hu": "WHO", "äh": "er", "li": "lee", "ja": "yes"}
     options = {"beam_size": beam_size, "n_best": beam_size}
     before = translator.translate(sentences, **options)
     raw = translator.translate(sentences, **options, replace_unk=True)
-    translated = translator.translate(sentences, **options, replace_unk=True, dictionary=dictionary)
-    for sentence, *translations in zip(sentences, before, raw, translated, strict=True):
+    for sentence, *translations in zip(sentences, before, raw, strict=True):
         assert all(len(t.n_best) == (beam_size if beam_size > 1 else 0) for t in translations)
         assert "<unk>" in translations[0].tokens
-        for old, *replaced in zip(*((t, *t.n_best) for t in translations), strict=True):
+        for old, after in zip(*((t, *t.n_best) for t in translations), strict=True):
             best = [sentence.split()[s] for s in old.attention[:, :-1].argmax(dim=1).tolist()]
-            words = [dictionary.get(word, dictionary.get(word.lower(), word)) for word in best]
-            for after, expected in zip(replaced, (best, words), strict=True):
-                pairs = zip(old.tokens, expected, strict=True)
-                assert after.tokens == [word if token == "<unk>" else token for token, word in pairs]
-                assert after.text == " ".join(token for token in after.tokens if token != "<eos>")
-                assert after.score == old.score
-                torch.testing.assert_close(after.attention, old.attention)
+            pairs = zip(old.tokens, best, strict=True)
+            assert after.tokens == [word if token == "<unk>" else token for token, word in pairs]
+            assert after.text == " ".join(token for token in after.tokens if token != "<eos>")
+            assert after.score == old.score
+            torch.testing.assert_close(after.attention, old.attention)
 
 
 def test_of_source_subwords_the_word_with_the_largest_sum_wins(
@@ -114,20 +107,17 @@ def test_of_source_subwords_the_word_with_the_largest_sum_wins(
     row = [0.4 / sum(fihugo) if is_part else 0.0 for is_part in fihugo] + [0.9]
     row[words.index(2) - 1] = 0.3  # the best piece of all
     attend(monkeypatch, lambda _: row)
-    for dictionary, word in (({}, "Fihugo"), ({"fihugo": "hit", "Ba": "wrong"}, "hit")):
-        (translation,) = translator.translate([sentence], replace_unk=True, dictionary=dictionary)
-        assert words_of(translation.tokens) == {word}
+    (translation,) = translator.translate([sentence], replace_unk=True)
+    assert words_of(translation.tokens) == {"Fihugo"}
 
 
-def test_a_dictionary_serves_replacement_alone(make_translator: Maker) -> None:
+def test_words_that_the_model_knows_stay(make_translator: Maker) -> None:
     translator = make_translator()[1]
-    with pytest.raises(UserError, match="turn replace_unk on"):
-        translator.translate(["Ba"], dictionary={})
     with torch.no_grad():
         translator.model.decoder.output.bias[UNK] -= 100
-    [known], [again] = (translator.translate(["Ba de"], **o) for o in ({}, {"replace_unk": True, "dictionary": NO}))
+    [known], [again] = (translator.translate(["Ba de"], replace_unk=replace) for replace in (False, True))
     assert "<unk>" not in known.tokens
-    assert (known.tokens, known.text) == (again.tokens, again.text)  # words that the model knows stay
+    assert (known.tokens, known.text) == (again.tokens, again.text)
 
 
 def test_the_command_line_replaces_in_text_and_json(
@@ -137,22 +127,12 @@ def test_the_command_line_replaces_in_text_and_json(
     unknowing(translator)
     monkeypatch.chdir(tmp_path)
     save(Path("unknowing.safetensors"), config, translator.source, translator.target, translator.model)
-    Path("words.txt").write_text("übermut\telation\n\nÜBERMUT\tELATION\n", encoding="utf-8")
-    Path("bad.txt").write_text("Hai shark\nUhu eagle owl\n", encoding="utf-8")
     command = ["translate", "unknowing.safetensors", "Übermut"]
-    for options, word in (([], "Übermut"), (["--dictionary", "words.txt"], "elation")):
-        assert main([*command, "--replace-unk", *options, "--n-best", "2", "--json"]) == 0
-        entry = json.loads(capsys.readouterr().out)
-        assert entry["source_tokens"] == ["übermut", "<eos>"]
-        for translation in (entry, *entry["n_best"]):
-            assert words_of(translation["tokens"]) >= {word}
-            assert translation["text"] == " ".join(token for token in translation["tokens"] if token != "<eos>")
-        assert main([*command, "--replace-unk", *options]) == 0
-        assert entry["text"] in capsys.readouterr().out
-    for bad, words in (
-        (["--replace-unk", "--dictionary", "bad.txt"], "bad.txt, line 2: not two columns"),
-        (["--replace-unk", "--dictionary", "none.txt"], "none.txt does not exist"),
-        (["--dictionary", "bad.txt"], "--replace-unk"),
-    ):
-        assert main([*command, *bad]) == 2
-        assert words in error_of(capsys)
+    assert main([*command, "--replace-unk", "--n-best", "2", "--json"]) == 0
+    entry = json.loads(capsys.readouterr().out)
+    assert entry["source_tokens"] == ["übermut", "<eos>"]
+    for translation in (entry, *entry["n_best"]):
+        assert words_of(translation["tokens"]) >= {"Übermut"}
+        assert translation["text"] == " ".join(token for token in translation["tokens"] if token != "<eos>")
+    assert main([*command, "--replace-unk"]) == 0
+    assert entry["text"] in capsys.readouterr().out

@@ -12,8 +12,8 @@ from support.texts import SAMPLE
 from support.tiny_config import WORDS
 
 from nmt.config.run import Config
-from nmt.evaluation import alignment
 from nmt.decoding.word_alignment import best_links, token_shares
+from nmt.evaluation import alignment
 from nmt.evaluation.alignment import Links, WordPairs, score_alignment
 from nmt.evaluation.scores import spacy_tokens
 from nmt.text.corpus import ParallelText
@@ -72,7 +72,7 @@ def test_words_from_subword_weights_by_hand() -> None:
     target = token_shares(["▁a", "▁pup", "py."], ["a", "puppy", "."])
     third = 2 / 3
     puppy = [(0.8 + third * 0.4) / (1 + third), (0.1 + third * 0.6) / (1 + third)]
-    weights = alignment.word_attention(attention, source, target)
+    weights = alignment.word_attention(attention[:-1], source, target)
     np.testing.assert_allclose(weights, [[0.3, 0.3], puppy, [0.4, 0.6]])
     assert best_links(weights) == {(0, 0), (0, 1), (1, 2)}  # the first of equals
     # Nothing is linked where there is no weight.
@@ -104,7 +104,7 @@ def test_weight_is_conserved(tokenizer: Tokenizer, text: str, by_spacy: bool, se
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(axis=0), 1)
     attention = np.random.default_rng(seed).random((4, len(surfaces) + 1))
-    by_word = alignment.word_attention(attention, shares, np.eye(3))
+    by_word = alignment.word_attention(attention[:-1], shares, np.eye(3))
     np.testing.assert_allclose(by_word.sum(axis=1) + attention[:3, -1], attention[:3].sum(axis=1))
     assert (by_word >= 0).all()
 

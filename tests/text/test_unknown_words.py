@@ -1,14 +1,11 @@
-"""What is put in the place of an unknown target token, for all pairs of tokenizers, and dictionaries of such words."""
-
-from pathlib import Path
+"""What is put in the place of an unknown target token, for all pairs of tokenizers."""
 
 import pytest
 import torch
 
-from nmt.system.errors import UserError
 from nmt.text.tokenizers import TOKENIZERS, Tokenizer
 from nmt.text.tokenizers.sentencepiece import train_sentencepiece
-from nmt.text.unknown_words import copied, read_dictionary, replacements
+from nmt.text.unknown_words import copied, replacements
 from nmt.text.words import words_of
 
 SENTENCE = "Der Übermut (namens UHU-Po) lacht, Ä!"
@@ -26,8 +23,8 @@ def piece() -> Tokenizer:
     return TOKENIZERS["sentencepiece"].make("de", True, model)
 
 
-def offered(sentence: str, source: Tokenizer, target: Tokenizer, dictionary: dict[str, str] | None = None) -> list[str]:
-    tokens, owners = replacements(source.surfaces(sentence), source, target, dictionary or {})
+def offered(sentence: str, source: Tokenizer, target: Tokenizer) -> list[str]:
+    tokens, owners = replacements(source.surfaces(sentence), source, target)
     assert len(owners) == len(source.tokenize(sentence))
     assert owners == sorted(owners)
     assert set(owners) == set(range(len(tokens)))
@@ -48,11 +45,11 @@ def test_raw_words_are_offered_without_the_punctuation_around_them(piece: Tokeni
 
 
 def test_each_piece_belongs_to_its_word(piece: Tokenizer) -> None:
-    words, owners = replacements(piece.surfaces(SENTENCE), piece, WORDS[1], {})
+    words, owners = replacements(piece.surfaces(SENTENCE), piece, WORDS[1])
     for number, word in enumerate(words):
         pieces = [token for token, owner in zip(piece.tokenize(SENTENCE), owners, strict=True) if owner == number]
         assert "".join(pieces).replace("▁", "") == word.lower()
-    words, owners = replacements(CHAR.surfaces("Ab (c)."), CHAR, WORDS[1], {})
+    words, owners = replacements(CHAR.surfaces("Ab (c)."), CHAR, WORDS[1])
     assert (words, owners) == (["Ab", "(", "c", ")", "."], [0, 0, 1, 1, 2, 3, 4])  # a space belongs to what follows it
 
 
@@ -75,33 +72,7 @@ def test_no_token_is_empty_whatever_the_text(piece: Tokenizer, sentence: str) ->
                 assert all(offered(sentence, source, target))
 
 
-def test_words_are_looked_up_as_they_are_and_then_in_lower_case(piece: Tokenizer) -> None:
-    dictionary = {"Hai": "Shark", "hai": "shark", "übermut": "Elation", "no": "no", "achT": "eight", "leer": ""}
-    expected = ["Shark", "shark", "shark", "Elation", "Acht", "Leer"]
-    for source in (*SOURCE.values(), piece):
-        for target in WORDS:
-            assert offered("Hai HAI hai Übermut Acht Leer", source, target, dictionary) == expected
-
-
-def test_the_translation_of_a_word_is_a_word_and_parts_of_words_have_none(piece: Tokenizer) -> None:
-    assert piece.tokenize("Er der") == ["▁er", "▁", "d", "er"]
-    assert offered("Er der", piece, piece, {"er": "he", "der": "the"}) == ["▁Er", "▁", "d", "er"]
-    assert offered("Er", SOURCE["spacy"], piece, {"er": "he"}) == ["▁he"]
-
-
 def test_the_end_mark_s_attention_is_no_word_s() -> None:
     """Of a source that was cut off, too: its next word was not read."""
     weights = torch.tensor([[0.4, 0.1, 0.5]])  # of a, b and <eos>
     assert copied(["<unk>"], ["a", "b", "c"], [0, 1, 2], weights) == ["a"]
-
-
-def test_a_dictionary_has_two_columns(tmp_path: Path) -> None:
-    path = tmp_path / "words.txt"
-    text = "\ufeffHai\tshark\r\n\n  \t \nUhu  eagle-owl \n Sandburg \t sand castle\nguten Tag\thello\nHai\tsharks\n"
-    path.write_text(text, encoding="utf-8", newline="")
-    words = {"Hai": "shark", "Uhu": "eagle-owl", "Sandburg": "sand castle", "guten Tag": "hello"}
-    assert read_dictionary(path) == words  # of "Hai" the first translation
-    for line in ("Hai", "Hai shark 0.7", "Hai\tshark\t0.7", "Hai\t", "\tshark", "Hai\t\tshark"):
-        path.write_text(f"Uhu owl\n\n{line}\n", encoding="utf-8")
-        with pytest.raises(UserError, match=r"words\.txt, line 3: not two columns; write"):
-            read_dictionary(path)

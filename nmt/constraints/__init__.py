@@ -1,0 +1,1 @@
+"""What must be in a translation: terms of a glossary, names, protected spans, markup."""

@@ -1,0 +1,32 @@
+"""The options of `nmt translate` for what must be in a translation."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from nmt.constraints.glossary import Glossary
+from nmt.text.corpus import read_lines
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("what must be in a translation").add_argument
+    glossary = "terms and their translations, which are written wherever a term is: source, tab, target"
+    add("--glossary", metavar="FILE", help=glossary)
+    add("--keep", metavar="FILE", help="names that are not translated, one per line")
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Further arguments of `ConstrainedTranslator.translate`. Raises `UserError` for files that cannot be used."""
+    return {
+        "glossary": Glossary.read(Path(options.glossary)) if options.glossary else None,
+        "keep": [line for line in map(str.strip, read_lines(Path(options.keep))) if line] if options.keep else (),
+    }
+
+
+def files(options: argparse.Namespace) -> dict[str, Iterable[Path]]:
+    """The files that decide what translations are, by option."""
+    paths = {"--glossary": options.glossary, "--keep": options.keep}
+    return {name: [Path(path)] for name, path in paths.items() if path}

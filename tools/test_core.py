@@ -26,6 +26,7 @@ ROOMS = {
     "export": ["tests/browser/test_static_site.py"],
     "lab": [],
     "migrate": [],
+    "constraints": ["docs/how-to/use-a-glossary.md"],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,7 +58,9 @@ class Glossary:
                 advice = "write a source term, a tab, and its translation (alternatives are separated by |)"
                 raise UserError(f"{path}, line {number}: not two columns with text; {advice}")
             if columns[1:] not in ([], [""], [CASE]):
-                raise UserError(f"{path}, line {number}: the third column can only be `{CASE}`, for terms whose capitals count")
+                raise UserError(
+                    f"{path}, line {number}: the third column can only be `{CASE}`, for terms whose capitals count"
+                )
             terms.append(Term(source, targets, columns[1:] == [CASE]))
         return cls.of(terms)
 
@@ -87,7 +89,7 @@ class Glossary:
             n += length
         return matches
 
-    def _at(self, words: Mapping[bool, Sequence[str]], n: int) -> Iterable[tuple[int, Term]]:
+    def _at(self, words: Mapping[bool, Sequence[str]], n: int) -> Iterator[tuple[int, Term]]:
         for length in self._lengths:
             for case in (True, False):
                 key = tuple(words[case][n : n + length]), case

@@ -21,7 +21,9 @@ class State:
     The forms that `run` ends with count once the next id begins a word.
     """
 
-    def __init__(self, open_: tuple[Forms, ...], run: Ids, inside: Collection[int], states: dict[object, State]) -> None:
+    def __init__(
+        self, open_: tuple[Forms, ...], run: Ids, inside: Collection[int], states: dict[object, State]
+    ) -> None:
         self.open, self.run, self._inside, self._states = open_, run, inside, states
         self._after: dict[int, State] = {}
 

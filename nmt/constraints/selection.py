@@ -57,23 +57,28 @@ class Selection:
             for row, hypotheses in zip(rows, written, strict=True)
         ]
         forced = [
-            (row, k, token) for row, row_states in zip(rows, states, strict=True)
-            for k, state in enumerate(row_states) for token in state.next_ids
+            (row, k, token)
+            for row, row_states in zip(rows, states, strict=True)
+            for k, state in enumerate(row_states)
+            for token in state.next_ids
         ]
-        at = torch.tensor(forced, device=totals.device).unbind(1) if forced else ()
-        scores = totals[at] if forced else None
+        at = torch.tensor(forced, dtype=torch.long, device=totals.device).view(-1, 3).unbind(1)
+        scores = totals[at]
         if self.reserved:
             totals[:, :, self.reserved] = -torch.inf
-            if forced:
-                totals[at] = scores
+            totals[at] = scores
         best = best_candidates(totals, count)
         values, tokens = _likely(totals[few], count)
         candidates = [
-            {(k, token): score for k, pairs in enumerate(zip(v, t, strict=True)) for score, token in zip(*pairs, strict=True)}
+            {
+                (k, token): score
+                for k, pairs in enumerate(zip(v, t, strict=True))
+                for score, token in zip(*pairs, strict=True)
+            }
             for v, t in zip(values.tolist(), tokens.tolist(), strict=True)
         ]
         place = {row: n for n, row in enumerate(rows)}
-        for (row, k, token), score in zip(forced, scores.tolist() if forced else [], strict=True):
+        for (row, k, token), score in zip(forced, scores.tolist(), strict=True):
             n = place[row]
             top, second = values[n, k, :2].tolist()
             if second > -torch.inf:  # or a prefix is forced

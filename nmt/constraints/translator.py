@@ -77,10 +77,12 @@ class ConstrainedTranslator(Translator):
         if not self.target.tokenizer.pieces:
             return frozenset()
         tokens = enumerate(self.target.vocabulary.tokens)
-        return frozenset(i for i, token in tokens if token[0].isalnum() and token not in MARKS and SPACE_MARK not in token)
+        return frozenset(
+            i for i, token in tokens if token[0].isalnum() and token not in MARKS and SPACE_MARK not in token
+        )
 
 
-def translator_type(config: Config) -> type[ConstrainedTranslator]:
+def translator_type(_: Config) -> type[ConstrainedTranslator]:
     return ConstrainedTranslator
 
 

@@ -77,10 +77,8 @@ def _tie(model: Seq2Seq, config: ModelConfig) -> None:
 def _assemble(config: ModelConfig, source_types: int, target_types: int, segment_ends: Sequence[int]) -> Seq2Seq:
     embedding, settings = Embedding(target_types, config.embedding_size), config.encoder
     source_embedding = embedding if config.tied_embeddings == "all" else Embedding(source_types, config.embedding_size)
-    rates = (settings.dropout, config.embedding_dropout, config.word_dropout)
-    encoder = Encoder(
-        source_embedding, settings.hidden_size, settings.layers, *rates, settings.self_attention, config.cell
-    )
+    sizes, rates = (settings.hidden_size, settings.layers), (settings.dropout, config.embedding_dropout)
+    encoder = Encoder(source_embedding, *sizes, *rates, settings.self_attention, config.cell)
     model = Seq2Seq(encoder, _make_decoder(config, embedding, encoder.memory_size, segment_ends))
     _tie(model, config)
     return model
@@ -103,7 +101,6 @@ def _make_decoder(
         readout=config.decoder.readout_size or config.embedding_size,
         layers=config.decoder.layers,
         embedding_dropout=config.embedding_dropout,
-        word_dropout=config.word_dropout,
         dropout=config.decoder.dropout,
         cell=config.cell,
     )

@@ -27,7 +27,7 @@ from nmt.text.codec import Codec
 from nmt.text.vocabulary import SPECIALS
 
 FORMAT = 4  # older ones are no safetensors files
-_DROPOUT = {"dropout", "embedding_dropout", "word_dropout"}  # the fields' names in any section of the model
+_DROPOUT = {"dropout", "embedding_dropout"}  # the fields' names in any section of the model
 
 
 class Loaded(NamedTuple):

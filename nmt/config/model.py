@@ -117,8 +117,6 @@ class ModelConfig(Section):
     """The size of word embeddings, E."""
     embedding_dropout: BelowOne = 0.3
     """Dropout of the numbers of embeddings."""
-    word_dropout: BelowOne = 0.0
-    """Dropout of whole embeddings: the model reads text with gaps."""
     tied_embeddings: Literal["none", "target", "all"] = "none"
     """Which layers share one matrix. `target`: the decoder's input and output. `all`: the encoder's input, too."""
     cell: Literal["gru", "lstm"] = "gru"

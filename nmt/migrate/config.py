@@ -17,13 +17,14 @@ RENAMED = {  # fields, or a value as "field: value", with the new name; None: th
     "training.precision: int8": None,
     "search.vocabulary_selection": None,
     "training.keep_checkpoints": None,
+    "model.word_dropout": None,
 }
 
 
 def upgrade(values: dict[str, Any], origin: str, quiet: bool = False) -> None:
     """Give the fields in a config's plain values their new names, and print them, unless `quiet`.
 
-    Fields that are gone are dropped; unless `quiet`, raises `UserError` for one that is set (neither null nor false).
+    Fields that are gone are dropped; unless `quiet`, one that is set (not null, false or 0.0) raises `UserError`.
     """
     for old, new in RENAMED.items():
         path, _, value = old.partition(": ")
@@ -32,7 +33,7 @@ def upgrade(values: dict[str, Any], origin: str, quiet: bool = False) -> None:
         if value not in ("", before):
             continue
         section.pop(field, None)
-        if before is None or before is False or (new is None and quiet):
+        if before is None or before is False or repr(before) == "0.0" or (new is None and quiet):
             continue
         if new is None:
             raise UserError(

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
 from nmt.model.cells import CELLS, CellName, Gates, RecurrentStack
 from nmt.model.encoder import Encoded
-from nmt.model.layers import EmbeddingDropout, Linear
+from nmt.model.layers import Linear
 from nmt.model.special_tokens import BOS, PAD
 
 
@@ -46,7 +46,6 @@ class DecoderSizes:
     readout: int  # of Bahdanau's layer below the output layer
     layers: int
     embedding_dropout: float  # of an embedding's values
-    word_dropout: float  # of whole embeddings
     dropout: float  # between layers, and before the output layer
     cell: CellName = "gru"
 
@@ -67,7 +66,7 @@ class Decoder(nn.Module, ABC):
         self.bridge = Linear(sizes.memory, self.states * sizes.hidden)
         self.rnn = RecurrentStack(sizes.cell, sizes.hidden, sizes.layers, sizes.dropout)
         self.output = Linear(output_inputs, embedding.num_embeddings)
-        self.embedding_dropout = EmbeddingDropout(sizes.embedding_dropout, sizes.word_dropout)
+        self.embedding_dropout = nn.Dropout(sizes.embedding_dropout)
         self.dropout = nn.Dropout(sizes.dropout)
 
     def prepare(self, encoded: Encoded) -> Memory:

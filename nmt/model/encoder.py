@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from nmt.model.cells import CellName
-from nmt.model.layers import EmbeddingDropout, glorot, open_forget_gates, orthogonal
+from nmt.model.layers import glorot, open_forget_gates, orthogonal
 from nmt.model.variants.heads import SelfAttention
 
 
@@ -37,13 +37,12 @@ class Encoder(nn.Module):
         layers: int,
         dropout: float,
         embedding_dropout: float,
-        word_dropout: float = 0.0,
         self_attention: int = 0,
         cell: CellName = "gru",
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.embedding_dropout = EmbeddingDropout(embedding_dropout, word_dropout)
+        self.embedding_dropout = nn.Dropout(embedding_dropout)
         self.rnn = BIDIRECTIONAL[cell](embedding.embedding_dim, hidden_size, layers, dropout)
         self.dropout = nn.Dropout(dropout)
         self.memory_size = 2 * hidden_size

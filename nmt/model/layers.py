@@ -1,4 +1,4 @@
-"""Linear layers, embeddings and dropout: PyTorch's own, and the values that their weights begin with."""
+"""Linear layers and embeddings: PyTorch's own, and the values that their weights begin with."""
 
 from __future__ import annotations
 
@@ -44,17 +44,3 @@ class Embedding(nn.Embedding):
     def reset_parameters(self) -> None:
         if not self.weight.is_meta:
             nn.init.normal_(self.weight, std=self.embedding_dim**-0.5)  # an embedding's squares sum to about 1
-
-
-class EmbeddingDropout(nn.Module):
-    """Dropout of whole embeddings (`word_rate`), and of each of their values (`rate`)."""
-
-    def __init__(self, rate: float, word_rate: float) -> None:
-        super().__init__()
-        self.values = nn.Dropout(rate)
-        self.words = nn.Dropout(word_rate)
-
-    def forward(self, embedded: Float[Tensor, "*N E"]) -> Float[Tensor, "*N E"]:
-        if self.training and self.words.p:
-            embedded = embedded * self.words(embedded.new_ones(*embedded.shape[:-1], 1))
-        return self.values(embedded)

@@ -24,13 +24,3 @@ class Bounds(NamedTuple):
 
 Count = Annotated[int, Bounds(1)]
 StepCount = Annotated[int, Bounds(0)]
-
-
-class _AtLeastOne:
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        schema = handler(source)
-        schema["items_schema"] = [{"type": "str", "min_length": 1}]
-        return schema | {"min_length": 1}
-
-
-NonEmpty = Annotated[tuple[str, ...], _AtLeastOne()]  # texts, none of them empty

@@ -182,5 +182,5 @@ def test_an_option_that_is_gone_is_refused_unless_it_is_unset(tmp_path: Path, fi
     apply_override(f"{field}={value}", values)
     upgrade(values, "old.pt", quiet=True)
     assert field.rsplit(".", 1)[1] not in str(values)
-    unset = "name: x\ntraining: {r_drop: null}\nsearch: {vocabulary_selection: false}"
+    unset = "name: x\ntraining: {r_drop: null}\nsearch: {vocabulary_selection: false}\nmodel: {word_dropout: 0.0}"
     assert read(tmp_path, unset) == read(tmp_path, "name: x")

@@ -11,7 +11,6 @@ from nmt.build import build_model
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
 from nmt.model.attention import FixedContext
-from nmt.model.layers import EmbeddingDropout
 from nmt.text.vocabulary import EOS_TOKEN
 from nmt.translator import Translator
 
@@ -99,8 +98,7 @@ def set_dropout(model, place):
 
 
 PLACES = {
-    UNFED: "encoder.embedding_dropout.values encoder.embedding_dropout.words encoder.dropout "
-    "decoder.embedding_dropout.values decoder.embedding_dropout.words decoder.rnn.dropout decoder.dropout",
+    UNFED: "encoder.embedding_dropout encoder.dropout decoder.embedding_dropout decoder.rnn.dropout decoder.dropout",
     FED: "decoder.rnn.dropout decoder.dropout",  # of each step, not of a whole sequence
     tiny.Variant("bahdanau"): "decoder.rnn.dropout",
     tiny.Variant("none"): "encoder.dropout",  # of the final states alone, as no memory is read
@@ -115,19 +113,6 @@ def test_each_dropout_is_at_work_in_training(variant, place):
     assert not torch.equal(first_logits(model), first_logits(model))
     model.get_submodule(place).p = 0.0
     assert torch.equal(first_logits(model), first_logits(model))
-
-
-def test_whole_embeddings_are_dropped():
-    torch.manual_seed(4)
-    ones = torch.ones(200, 50, 8)
-    kept = EmbeddingDropout(0.0, 0.25)(ones)
-    words = kept[..., 0]
-    assert torch.equal(kept, words.unsqueeze(2).expand_as(kept))
-    assert words.unique().tolist() == pytest.approx([0, 4 / 3], rel=1e-4)
-    assert (words == 0).float().mean().item() == pytest.approx(0.25, abs=5 * (0.25 * 0.75 / 10_000) ** 0.5)
-    both = EmbeddingDropout(0.5, 0.25)(ones)
-    assert (both == 0).float().mean().item() == pytest.approx(1 - 0.5 * 0.75, abs=0.02)
-    assert both.mean().item() == pytest.approx(1, abs=0.03)
 
 
 # Learning

@@ -38,7 +38,7 @@ def make_config(folder: Path, name: str) -> Config:
     training = {"max_updates": UPDATES, "log_every": 1, "checkpoint_every": 1, "validate_every": 7}
     training |= {"moving_average": 0.9, "schedule": "{kind: cosine, warmup: 3}"}
     fields = [f"training.{field}={value}" for field, value in training.items()]
-    return config_maker(folder, folder)(f"name={name}", "model.word_dropout=0.1", *fields)
+    return config_maker(folder, folder)(f"name={name}", *fields)
 
 
 def begin(config: Config, limit: Callable[[], None] | None = None) -> ForkServerProcess:

@@ -27,7 +27,6 @@ HARD = [
     "training.checkpoint_every=3",
     "training.moving_average=0.9",
     "training.schedule={kind: cosine, warmup: 3}",
-    "model.word_dropout=0.1",
 ]
 
 

@@ -57,7 +57,7 @@ def test_it_resumes_bit_for_bit_without_the_checkpoint_that_it_began_with(
     shutil.copy(first, start)
 
     def config(name: str) -> Config:
-        return make_config(*HARD, f"name={name}", f"training.start_from={start}", "model.word_dropout=0")
+        return make_config(*HARD, f"name={name}", f"training.start_from={start}")
 
     straight = finish(config("straight"))
     folder = run_and_stop(monkeypatch, config("stopped"), 7)
@@ -65,7 +65,7 @@ def test_it_resumes_bit_for_bit_without_the_checkpoint_that_it_began_with(
     start.unlink()
     check(config("stopped"), resume=True)
     with pytest.raises(UserError, match=r"another training\.start_from: resume with the one in"):
-        finish(make_config(*HARD, "name=stopped", "model.word_dropout=0"), resume=True)
+        finish(make_config(*HARD, "name=stopped"), resume=True)
     assert_same_run(finish(config("stopped"), resume=True), straight)
 
 

@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from nmt.model.options import NonEmpty
 from nmt.model.scopes import Lengths, Mask, Scope, Steps, Weights, Window, masked_softmax
 from nmt.model.scores import Queries, Score
 from nmt.model.special_tokens import EOS
@@ -19,7 +18,7 @@ from nmt.model.special_tokens import EOS
 class HierarchicalOptions:
     """The options of `hierarchical`."""
 
-    segment_ends: NonEmpty = (".", "!", "?")
+    segment_ends: tuple[str, ...] = (".", "!", "?")
     """The source tokens that end a segment, which is a sentence of the source. Sentencepiece's mark "▁" does not
     count."""
 

@@ -36,10 +36,7 @@ def build_model(config: ModelConfig, source_types: int, target_types: int, segme
     # Of 32 bits each: weights, and on a CPU gradients and Adam's two moments as well.
     needed = 4 * weights * (1 if torch.cuda.is_available() else 4)
     if needed > memory():
-        raise UserError(
-            f"model: {weights:,} parameters take {needed / 2**30:,.0f} GiB of memory; there are "
-            f"{memory() / 2**30:,.1f}: lower the model's sizes"
-        )
+        raise UserError(f"model: {weights:,} parameters take {needed / 2**30:,.0f} GiB of memory: lower its sizes")
     return _assemble(config, source_types, target_types, segment_ends)
 
 
@@ -62,10 +59,8 @@ def segment_ends(config: AttentionConfig, source: Vocabulary) -> tuple[int, ...]
     texts = config.component("scope").segment_ends
     ids = tuple(i for i, token in enumerate(source.tokens) if token.removeprefix(SPACE_MARK) in texts)
     if not ids:
-        raise UserError(
-            f"model.attention.segment_ends: none of {', '.join(texts)} is a source token of this text; name tokens "
-            f"that end its sentences, or set model.attention.scope to global"
-        )
+        field = "model.attention.segment_ends"
+        raise UserError(f"{field}: none of {', '.join(texts)} is a source token; name others, or set scope to global")
     return ids
 
 

@@ -51,9 +51,7 @@ def _path(text: str) -> str:
     if "\0" in text or not is_unicode(text):
         raise ValueError(f"no path can be {shown(text)}; remove NUL and halves of characters")
     if _CONTROL.search(text):
-        raise ValueError(
-            f"a control character, such as YAML makes of \\t in double quotes: write {shown(text)}, in single"
-        )
+        raise ValueError(f"a control character, as YAML makes of \\t in double quotes: write {shown(text)}, in single")
     return os.path.expanduser(text)
 
 
@@ -237,10 +235,8 @@ class Registry(Mapping[str, type[C]]):
 
     def _add(self, name: str, component: type[C]) -> None:
         if (first := self._classes.setdefault(name, component)) is not component:
-            raise TypeError(
-                f"{component.__module__}.{component.__name__} and {first.__module__}.{first.__name__} are both called "
-                f"{name}: give each a `name` of its own"
-            )
+            one, other = (f"{kind.__module__}.{kind.__name__}" for kind in (component, first))
+            raise TypeError(f"{one} and {other} are both called {name}: give each a `name` of its own")
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self._checked)

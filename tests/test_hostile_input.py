@@ -131,5 +131,4 @@ def test_hostile_configs_are_refused(tmp_path: Path, text: str, error: str) -> N
 @pytest.mark.parametrize("name", ["hpu", "meta", "xla", "cuda:99", "cpu:-5", "privateuseone", "", "x" * 5000])
 def test_a_device_that_cannot_be_used_is_named(name: str) -> None:
     assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
-    others = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
-    assert f"cannot be used here; choose {others}" in refusal(lambda: choose_device(name))
+    assert "cannot be used here; choose auto or cpu" in refusal(lambda: choose_device(name))

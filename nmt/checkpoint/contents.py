@@ -116,10 +116,7 @@ def check_same_tokens(path: str, one: Loaded, other_path: str, other: Loaded) ->
     """Raise `UserError` unless two checkpoints read and write the same tokens."""
     for side in ("source", "target"):
         if getattr(one, side) != getattr(other, side):
-            raise UserError(
-                f"{path} and {other_path} have different {side} tokens: "
-                "take models that were trained with the same data settings on the same text"
-            )
+            raise UserError(f"{path} and {other_path} have different {side} tokens: take models of the same data")
 
 
 def load(path: str | Path, device: torch.device) -> Loaded:

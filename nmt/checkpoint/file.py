@@ -100,9 +100,7 @@ def read_bytes(path: str | Path) -> bytes:
         require_regular(Path(path))
         return Path(path).read_bytes()
     except FileNotFoundError:
-        raise UserError(
-            f"{path} does not exist: give the path of a checkpoint, such as checkpoints/NAME/best.safetensors"
-        ) from None
+        raise UserError(f"{path} does not exist: give a checkpoint, such as NAME/best.safetensors") from None
     except IsADirectoryError:
         bundled = Path(path) / "model.safetensors"
         example = bundled if bundled.exists() else Path(path) / "best.safetensors"

@@ -39,8 +39,7 @@ def stream_blocks(descriptor: int) -> Iterator[list[str]]:
                 select.select([descriptor], [], [])  # a descriptor that does not block has nothing to read before
             chunk = os.read(descriptor, _CHUNK)
         except OSError as error:  # as nohup has it
-            reason = f"standard input cannot be read ({error.strerror})"
-            raise UserError(f"{reason}: give TEXT or --input FILE") from None
+            raise UserError(f"standard input cannot be read ({error.strerror}): give TEXT or --input FILE") from None
         at_end = not chunk
         *lines, rest = (rest + chunk).split(b"\n")
         if max(map(len, [*lines, rest])) > LONGEST_LINE:
@@ -91,8 +90,7 @@ def choose_checkpoints(options: argparse.Namespace, checkpoints: Sequence[str], 
     if language is not None:
         options.detected = language
         return (str(models[language]),)
-    unclear = f"The language of the text is unclear: translating from {next(iter(models))}; --from CODE sets it"
-    print(unclear, file=sys.stderr)
+    print(f"The language is unclear: translating from {next(iter(models))}; --from CODE sets it", file=sys.stderr)
     return first
 
 
@@ -106,6 +104,5 @@ def _bundled_models(source: str | None, target: str | None) -> dict[str, Path]:
     if not models and (source or target):
         available = ", ".join(map("→".join, directions))
         requested = f"{source or 'any language'}→{target or 'any language'}"
-        message = f"no bundled model translates {requested} (there is {available}): give a CHECKPOINT"
-        raise UserError(f"--from, --to: {message}")
+        raise UserError(f"no bundled model translates {requested} (there is {available}): give a CHECKPOINT")
     return models or {"": bundled.MODEL}

@@ -55,10 +55,8 @@ class AttentionConfig(Section):
             for field in ("key_value", "heads", "projected", "coverage"):
                 value, default = getattr(self, field), type(self).model_fields[field].default
                 if value != default:
-                    raise ValueError(
-                        f"{field}: {spelled(value)} cannot be combined with score: {self.score}, which does not read "
-                        f"memory vectors; set {field} to {spelled(default)}, or score to general"
-                    )
+                    fix = f"set {field} to {spelled(default)}, or score to general"
+                    raise ValueError(f"{field}: {spelled(value)} with score: {self.score}, which has no keys; {fix}")
         return self
 
 
@@ -79,10 +77,8 @@ class EncoderConfig(Section):
     def _heads_divide_the_memory(self) -> Self:
         size = 2 * self.hidden_size
         if self.self_attention and size % self.self_attention:
-            raise ValueError(
-                f"self_attention: {self.self_attention} does not divide 2 × hidden_size ({size}); set self_attention "
-                f"to a divisor of it, or hidden_size to a multiple of {self.self_attention}"
-            )
+            why = f"does not divide 2 × hidden_size ({size}); set one to fit the other"
+            raise ValueError(f"self_attention: {self.self_attention} {why}")
         return self
 
 
@@ -141,15 +137,11 @@ class ModelConfig(Section):
         if wiring != "none":
             self._require_fitting_sizes(self.attention, self.decoder.hidden_size)
         if wiring == "luong" and kind != "tanh":
-            raise ValueError(
-                f"decoder.readout: {kind} cannot be combined with attention.wiring: luong, whose readout is "
-                "tanh(W [c; h]); set decoder.readout to tanh, or attention.wiring to bahdanau"
-            )
+            fix = "set decoder.readout to tanh, or wiring to bahdanau"
+            raise ValueError(f"decoder.readout: {kind} with attention.wiring: luong, whose readout is tanh; {fix}")
         if tied != "none" and kind == "linear":
-            raise ValueError(
-                f"tied_embeddings: {tied} cannot be combined with decoder.readout: linear, which is longer than an "
-                "embedding; set tied_embeddings to none, or decoder.readout to tanh"
-            )
+            fix = "set tied_embeddings to none, or decoder.readout to tanh"
+            raise ValueError(f"tied_embeddings: {tied} cannot be combined with decoder.readout: linear; {fix}")
         field = "hidden_size" if wiring == "luong" else "readout_size"
         size = getattr(self.decoder, field) or self.embedding_size
         if tied != "none" and size != self.embedding_size:
@@ -162,10 +154,8 @@ class ModelConfig(Section):
     def _require_fitting_sizes(self, attention: AttentionConfig, hidden: int) -> None:
         encoder, score = self.encoder.hidden_size, SCORES[attention.score]
         if attention.key_value and encoder % 2:
-            raise ValueError(
-                f"attention.key_value: true needs an even encoder.hidden_size (here: {encoder}), which it splits in "
-                f"two; set encoder.hidden_size to {encoder + 1}, or attention.key_value to false"
-            )
+            fix = f"set encoder.hidden_size to {encoder + 1}, or attention.key_value to false"
+            raise ValueError(f"attention.key_value: true needs an even encoder.hidden_size (here: {encoder}); {fix}")
         formula = "encoder.hidden_size" if attention.key_value else "2 × encoder.hidden_size"
         vector = encoder if attention.key_value else 2 * encoder
         projected = attention.heads > 1 or attention.projected

@@ -67,10 +67,8 @@ def resolve_plugins(values: dict[str, Any], origin: str, folder: Path | None = N
             path = load_plugin(folder / Path(path).expanduser())
         plugins[number] = {Path(loaded).name: loaded for loaded in _loaded.values()}.get(Path(path).name)
         if plugins[number] is None:
-            raise UserError(
-                f"{origin}: it needs the plugin {path}, which is not loaded: if you trust that file, set "
-                f"{VARIABLE}={path} (or where it is now)"
-            )
+            fix = f"if you trust that file, set {VARIABLE}={path} (or where it is now)"
+            raise UserError(f"{origin}: it needs the plugin {path}, which is not loaded: {fix}")
 
 
 for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):

@@ -43,7 +43,5 @@ class Config(Section):
     @model_validator(mode="after")
     def _tying_fits_vocabulary(self) -> Self:
         if self.model.tied_embeddings == "all" and not self.data.joint_vocabulary:
-            raise ValueError(
-                "model.tied_embeddings: all needs data.joint_vocabulary: true; set it, or tied_embeddings to target"
-            )
+            raise ValueError("model.tied_embeddings: all needs data.joint_vocabulary: true; set it, or target")
         return self

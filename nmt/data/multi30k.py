@@ -8,7 +8,6 @@ import hashlib
 import http.client
 import os
 import sys
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -65,10 +64,7 @@ def fetch_file(path: Path, checksum: str, origin: str, upstream: str) -> Path:
         reason = f"{address} is not the published file (its SHA-256 differs)"
     except UserError as error:
         reason = str(error)
-    raise UserError(
-        f"{reason}: download {upstream}/{path.name} into {path.parent}, "
-        f"or set {MIRROR_VARIABLE} or data.mirror to a folder or URL that holds it"
-    )
+    raise UserError(f"{reason}: download {upstream}/{path.name} into {path.parent}, or set {MIRROR_VARIABLE}")
 
 
 def _read(address: str) -> bytes:
@@ -81,9 +77,4 @@ def _read(address: str) -> bytes:
         with urllib.request.urlopen(address, timeout=TIMEOUT) as response:
             return response.read()
     except (OSError, http.client.HTTPException, ValueError) as error:
-        reason: object = error.reason if isinstance(error, urllib.error.URLError) else error
-        if isinstance(error, urllib.error.HTTPError):
-            reason = f"HTTP {error.code} {error.reason}"
-            error.close()
-        text = " ".join(str(reason).split()) or type(error).__name__  # a server's garbage may hold line ends
-        raise UserError(f"{address} cannot be fetched ({text})") from None
+        raise UserError(f"{address} cannot be fetched ({str(error) or type(error).__name__})") from None

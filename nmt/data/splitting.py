@@ -49,10 +49,8 @@ def split(
     sizes = {"test": test, "validation": validation}
     drawn = _draw(hashes, sizes)
     if drawn is None:
-        raise UserError(
-            f"{paths[0]} and {paths[1]} have {len(hashes)} different pairs, too few for {validation} validation and "
-            f"{test} test pairs whose sentences are in no other set: lower --validation or --test"
-        )
+        few = f"{len(hashes)} different pairs, too few for {validation} validation and {test} test pairs"
+        raise UserError(f"{paths[0]} and {paths[1]} have {few} that share no sentence: lower --validation or --test")
     sets, moved = drawn
     counts = Counter(moved=moved)
     with ExitStack() as stack:

@@ -13,10 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt.checkpoint.contents import set_thresholds
-from nmt.data.batching import Example
-from nmt.decoding.scoring import score
 from nmt.system.errors import UserError
-from nmt.text.vocabulary import EOS_TOKEN
 from nmt.translator import Translator
 
 FEWEST = 20  # sentences, for a quantile to mean anything
@@ -46,15 +43,13 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
         raise UserError(f"{len(pairs)} sentences with a translation are too few to fit to: give at least {FEWEST}")
     scores = np.array([t.mean_log_probability for _, t in pairs])
     next_sources = [source for source, _ in [*pairs[1:], pairs[0]]]
-    shuffled = np.array(forced_scores(translator, next_sources, [t.tokens for _, t in pairs]))
+    forced = translator.score(next_sources, [t.text for _, t in pairs])
+    shuffled = np.array([score.log_probability / score.tokens for score in forced])
     threshold = float(np.quantile(scores, share))
     rarity_threshold = float(np.quantile([t.source_rarity for _, t in pairs], 1 - share))
     result = Calibration(threshold, rarity_threshold, float((shuffled < threshold).mean()))
     if result.shuffled < 0.5:
-        raise UserError(
-            f"only {result.shuffled:.0%} of shuffled pairs score below {threshold:.2f}: the score does not show which "
-            "source a translation belongs to; train the model longer"
-        )
+        raise UserError(f"only {result.shuffled:.0%} of shuffled pairs score below {threshold:.2f}: train it longer")
     return result
 
 
@@ -67,11 +62,3 @@ def store_thresholds(path: Path, translator: Translator, sources: Sequence[str])
     set_thresholds(path, path, threshold, rarity_threshold)
     limits = f"below {threshold:.3f} nats per token, or rarer than {rarity_threshold:.3f} per character"
     return f"nmt translate will warn of text unlike the training text: {limits}"
-
-
-def forced_scores(translator: Translator, sources: Sequence[str], targets: Sequence[Sequence[str]]) -> list[float]:
-    """The mean log-probability, in nats, of target tokens (`<eos>` may end them) beside source sentences."""
-    encode = translator.target.vocabulary.encode
-    ids = (encode([token for token in tokens if token != EOS_TOKEN]) for tokens in targets)
-    examples = [Example(translator.source.encode(s), target) for s, target in zip(sources, ids, strict=True)]
-    return [result.log_probability / result.tokens for result in score(translator.model, examples, batch_size=64)]

@@ -108,9 +108,7 @@ def _check_comparable(configs: Mapping[str, Config]) -> None:
     (first, first_config), *further = configs.items()
     for path, config in further:
         for field in differences(_common(first_config), _common(config)):
-            raise UserError(
-                f"{first} and {path} differ in {field}, so that more than mechanisms would be compared; set both alike"
-            )
+            raise UserError(f"{first} and {path} differ in {field}, which is no mechanism; set both alike")
 
 
 def _common(config: Config) -> dict[str, object]:
@@ -131,7 +129,4 @@ def _check_folder(config: Config) -> None:
     else:
         return
     for field in differences(before.model_dump(), config.model_dump()):
-        raise UserError(
-            f"{folder} has a run with another {field}; delete that folder, or choose another place with "
-            "--set output_dir=FOLDER"
-        )
+        raise UserError(f"{folder} has a run with another {field}; delete it, or set another output_dir")

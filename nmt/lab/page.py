@@ -76,10 +76,8 @@ def _with_results(page: str, results: str, path: Path) -> str:
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end) or page.count(BEGIN) + page.count(END) > 2:
-        raise UserError(
-            f"{path} must have one line {BEGIN} and below it one line {END}, between which the results are written: "
-            "add them, or choose another --output"
-        )
+        fix = "add them, or choose another --output"
+        raise UserError(f"{path} must have one line {BEGIN} and, below it, one line {END}, for the results: {fix}")
     return f"{before}{BEGIN}\n\n{results}\n\n{END}{after}"
 
 

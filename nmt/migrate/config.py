@@ -36,9 +36,7 @@ def upgrade(values: dict[str, Any], origin: str, quiet: bool = False) -> None:
         if before is None or before is False or repr(before) == "0.0" or (new is None and quiet):
             continue
         if new is None:
-            raise UserError(
-                f"{origin}: {path} ({before}) has no effect since version 0.4 (0.3 was its last); remove it"
-            )
+            raise UserError(f"{origin}: {path} ({before}) has no effect since 0.4 (0.3 was its last); remove it")
         if value:
             section[field] = new
         else:

@@ -21,10 +21,7 @@ def choose_device(name: str) -> torch.device:
         device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
         torch.empty(1, device=device).item()  # the "meta" device always exists, but holds no values
     except Exception:  # of many kinds, such as an ImportError for a device whose package is missing
-        choices = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu (PyTorch finds no CUDA GPU)"
-        if torch.backends.mps.is_available():
-            choices = "auto, cpu or mps"
-        raise UserError(f"device: {shown(name)} cannot be used here; choose {choices}") from None
+        raise UserError(f"device: {shown(name)} cannot be used here; choose auto or cpu") from None
     return device
 
 

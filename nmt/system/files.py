@@ -86,8 +86,7 @@ def require_writable(path: Path, option: str = "--output") -> None:
     """Raise `UserError` if nothing can be written at `path`, be it a file or a folder. Nothing is created."""
     existing = next(parent for parent in (path, *path.absolute().parents) if os.path.exists(parent))
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        reason = f"{existing} is not a folder that can be written"
-        raise UserError(f"{path} cannot be written: {reason}; choose another {option}")
+        raise UserError(f"{path} cannot be written: {existing} is not a writable folder; choose another {option}")
 
 
 def require_regular(path: Path) -> None:
@@ -120,10 +119,8 @@ def locked(path: Path, refusal: str | None) -> Iterator[IO[bytes]]:
             if refusal is not None:
                 raise UserError(refusal) from None
             if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing asks itself
-                raise UserError(
-                    "this process was started to share the work, and runs the script again from the top: put the "
-                    'code of the script under `if __name__ == "__main__":`'
-                ) from None
+                fix = 'put its code under `if __name__ == "__main__":`'
+                raise UserError(f"this process, which shares the work, runs the script anew: {fix}") from None
             print(f"Waiting for another process, which works in {path.parent}", file=sys.stderr, flush=True)
             _wait_for_lock(file)
         except OSError as error:  # some network file systems know no locks

@@ -109,10 +109,8 @@ def check_pairs(source_path: Path, target_path: Path) -> int:
 
 def _require_equal(source_path: Path, source: int, target_path: Path, target: int) -> None:
     if source != target:
-        raise UserError(
-            f"{source_path} has {source} lines but {target_path} has {target}: "
-            "line n of one must be the translation of line n of the other; give two files of equal length"
-        )
+        counts = f"{source_path} has {source} lines but {target_path} has {target}"
+        raise UserError(f"{counts}: line n of one must be the translation of line n of the other")
 
 
 @contextmanager
@@ -122,10 +120,7 @@ def report_read_errors(path: Path) -> Iterator[None]:
         require_regular(path)
         yield
     except FileNotFoundError:
-        start = (
-            "check the path" if path.is_absolute() else f"relative paths start from the current folder, {Path.cwd()}"
-        )
-        raise UserError(f"{path} does not exist: {start}") from None
+        raise UserError(f"{path} does not exist: check the path; relative ones start from {Path.cwd()}") from None
     except IsADirectoryError:
         raise UserError(f"{path} is a folder: give the path of a text file") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):

@@ -74,10 +74,7 @@ def connect_processes() -> Iterator[ProcessGroup]:
         yield ProcessGroup(rank, size)
     except RuntimeError as error:
         if isinstance(error, distributed.DistError) or any(word in str(error) for word in ("gloo", "onnection")):
-            raise UserError(
-                "another process of this training was lost, so this one ends too: see its messages above, then "
-                "continue with --resume"
-            ) from error
+            raise UserError("another process of this training was lost: continue with --resume") from error
         raise
     finally:
         distributed.destroy_process_group()

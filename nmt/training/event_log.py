@@ -72,10 +72,8 @@ class EventLog:
         except OSError:
             self._folder = None
             raise RemovedFile(f"{self._path} was removed during training: continue with --resume") from None
-        raise UserError(
-            f"{self._path} was replaced during training, so nothing more was saved: continue with --resume if the "
-            "folder still holds this run, or start over with --set name=NAME"
-        )
+        fix = "if the folder still holds this run, continue with --resume, else start over with --set name=NAME"
+        raise UserError(f"{self._path} was replaced during training, so nothing more was saved: {fix}")
 
     def close(self) -> None:
         with suppress(OSError):  # a full disk was reported when the event was written

@@ -36,13 +36,7 @@ TRIED = 10  # updates that tell how long training takes
 
 
 @flush_denormals()
-def run(
-    config: Config,
-    stop: StopSignals,
-    *,
-    resume: bool,
-    group: ProcessGroup = SINGLE_PROCESS,
-) -> Path:
+def run(config: Config, stop: StopSignals, *, resume: bool, group: ProcessGroup = SINGLE_PROCESS) -> Path:
     """Train what `config` describes and return the run's folder, `output_dir/name`.
 
     `resume` continues from the folder's `last.safetensors`, or begins if there is none. Raises `UserError` before
@@ -100,11 +94,7 @@ def check(config: Config, *, resume: bool) -> None:
 
 
 def _begin(
-    config: Config,
-    folder: Path,
-    prepared: Prepared,
-    loaded: Loaded | None,
-    group: ProcessGroup = SINGLE_PROCESS,
+    config: Config, folder: Path, prepared: Prepared, loaded: Loaded | None, group: ProcessGroup = SINGLE_PROCESS
 ) -> tuple[Config, Seq2Seq]:
     """The config with the precision that `auto` is here, and the model to train; reports the essentials of both."""
     for line in advice(prepared.pairs) if group.is_main and loaded is None else ():

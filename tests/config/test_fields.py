@@ -40,7 +40,7 @@ from nmt.system.errors import UserError
         ('data.folder="a\\0b"', "data.folder: no path can be 'a\\x00b'; remove NUL"),
         ("data.source.language=english", "data.source.language: 'english' is no code; write en"),
         ("data.target.language=DEU", "data.target.language: 'deu' is no code; write de"),
-        ('data.folder="C:\\temp"', "such as YAML makes of \\t in double quotes: write 'C:\\temp', in single"),
+        ('data.folder="C:\\temp"', "as YAML makes of \\t in double quotes: write 'C:\\temp', in single"),
         ('data.folder="C:\\data"', "unknown escape character 'd'; write a text with backslashes in single quotes"),
         ("name=null", "name: text is expected (here: nothing)"),
         ("name=a/b", "name: a name has letters, digits, '.', '_' and '-', and begins with a letter or digit"),

@@ -95,7 +95,7 @@ def test_upstream_url_folder_and_environment(
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("busy", "HTTP 503"),
+        ("busy", "HTTP Error 503"),
         ("slow", "timed out"),
         ("short", "IncompleteRead.*1 more expected"),
         ("wrong", "SHA-256 differs"),

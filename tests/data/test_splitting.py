@@ -112,7 +112,7 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert message in refusal(write(tmp_path, PAIRS[:30]))
     for linked in ([("Ja", target) for _, target in PAIRS[:80]], [(source, "yes") for source, _ in PAIRS[:80]]):
         files = write(tmp_path, linked + PAIRS[80:])
-        assert "too few for 20 validation and 10 test pairs whose sentences are in no other set" in refusal(files)
+        assert "too few for 20 validation and 10 test pairs that share no sentence" in refusal(files)
     files = write(tmp_path, PAIRS)
     for names in (write(tmp_path, PAIRS, ("one.txt", "two.txt")), [files[0], files[0]]):
         assert "end the names with the codes of the two languages, such as text.de" in refusal(names)

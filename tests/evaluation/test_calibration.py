@@ -12,8 +12,8 @@ from nmt.checkpoint import file as checkpoint_file
 from nmt.checkpoint.file import DamagedFile
 from nmt.cli import main
 from nmt.config.search import SearchConfig
-from nmt.evaluation import calibration
-from nmt.evaluation.calibration import Calibration, calibrate, forced_scores
+from nmt.decoding.scoring import Scored
+from nmt.evaluation.calibration import Calibration, calibrate
 from nmt.system import bundled
 from nmt.system.errors import UserError
 from nmt.text.vocabulary import EOS
@@ -41,8 +41,9 @@ def test_a_translation_scores_alike_as_it_is_written_and_when_it_is_forced(trans
     translations = translator.translate(sources)
     assert len({len(translation.tokens) for translation in translations}) > 2
     ended = [(s, t) for s, t in zip(sources, translations, strict=True) if t.tokens[-1] == "<eos>"]
-    forced = forced_scores(translator, [source for source, _ in ended], [t.tokens for _, t in ended])
-    assert forced == pytest.approx([t.mean_log_probability for _, t in ended], abs=1e-5)
+    forced = translator.score([source for source, _ in ended], [t.text for _, t in ended])
+    means = [score.log_probability / score.tokens for score in forced]
+    assert means == pytest.approx([t.mean_log_probability for _, t in ended], abs=1e-5)
 
 
 def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
@@ -51,11 +52,11 @@ def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
     sources = sentences(40)
     shuffled: list[str] = []
 
-    def forced(_: Translator, texts: list[str], targets: list[list[str]]) -> list[float]:
+    def score(_: Translator, texts: list[str], targets: list[str]) -> list[Scored]:
         shuffled.extend(texts)
-        return [-100.0] * (len(targets) - 1) + [0.0]
+        return [Scored(-100.0, 1)] * (len(targets) - 1) + [Scored(0.0, 1)]
 
-    monkeypatch.setattr(calibration, "forced_scores", forced)
+    monkeypatch.setattr(Translator, "score", score)
     result = calibrate(translator, sources, 0.1)
     pairs = [(s, t) for s, t in zip(sources, translator.translate(sources), strict=True) if t.text]
     scores = sorted(t.mean_log_probability for _, t in pairs)
@@ -65,7 +66,7 @@ def test_the_threshold_is_a_quantile_that_shuffled_pairs_lie_below(
     assert result == Calibration(result.threshold, result.rarity_threshold, pytest.approx(1 - 1 / len(scores)))
     assert sorted(shuffled) == sorted(s for s, _ in pairs)
     assert not any(one == s for one, (s, _) in zip(shuffled, pairs, strict=True))
-    monkeypatch.setattr(calibration, "forced_scores", lambda *texts: [0.0] * len(texts[1]))
+    monkeypatch.setattr(Translator, "score", lambda *texts: [Scored(0.0, 1)] * len(texts[2]))
     with pytest.raises(UserError, match="only 0% of shuffled pairs"):
         calibrate(translator, sources, 0.1)
     with pytest.raises(UserError, match="too few"):

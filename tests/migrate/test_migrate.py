@@ -177,7 +177,7 @@ def test_old_names_in_a_config_are_read_with_a_warning(tmp_path: Path, capsys: p
 )
 def test_an_option_that_is_gone_is_refused_unless_it_is_unset(tmp_path: Path, field: str, value: object) -> None:
     message = refusal(tmp_path, "name: x", f"{field}={value}")
-    assert f"{field} ({value}) has no effect since version 0.4 (0.3 was its last); remove it" in message
+    assert f"{field} ({value}) has no effect since 0.4 (0.3 was its last); remove it" in message
     values: dict[str, Any] = {}
     apply_override(f"{field}={value}", values)
     upgrade(values, "old.pt", quiet=True)

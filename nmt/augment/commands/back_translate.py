@@ -77,9 +77,7 @@ def run(options: argparse.Namespace) -> int:
     text = load_monolingual(options.input, languages[0], config)
     lines = list(text)
     if not lines:
-        raise UserError(
-            f"{options.input}: all lines are empty, or equal to one of a validation or test set: give other text"
-        )
+        raise UserError(f"{options.input}: all lines are empty, or in a validation or test set: give other text")
     outputs = [options.output.with_name(f"{options.output.name}.{language}") for language in languages]
     pairs = options.output.with_name(f"{options.output.name}.pairs")  # until all of them are there
     for path in outputs:

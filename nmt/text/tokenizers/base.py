@@ -33,6 +33,7 @@ class Tokenizer(ABC):
     learns: ClassVar[bool] = False  # whether it needs a model, which `learn` makes of the training text
     # Tokens that only say how others are spaced: a model whose vocabulary lacks them does without.
     spacing: ClassVar[frozenset[str]] = frozenset()
+    lowercase: bool
 
     @classmethod
     @abstractmethod
@@ -44,9 +45,10 @@ class Tokenizer(ABC):
         """The model that `make` takes, learnt from lines; `options` are those of the class."""
         return None
 
-    @abstractmethod
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of one sentence."""
+        """The tokens of one sentence: by default pieces of the raw text, lower-cased if `lowercase` says so."""
+        surfaces = self.surfaces(text)
+        return [token.lower() for token in surfaces] if self.lowercase else surfaces
 
     @abstractmethod
     def surfaces(self, text: str) -> list[str]:
@@ -66,18 +68,8 @@ class Tokenizer(ABC):
         return []
 
 
-class SurfaceTokenizer(Tokenizer):
-    """A tokenizer without a model, whose tokens are pieces of the raw text, lower-cased if asked for."""
-
-    lowercase: bool
-
-    def tokenize(self, text: str) -> list[str]:
-        surfaces = self.surfaces(text)
-        return [token.lower() for token in surfaces] if self.lowercase else surfaces
-
-
 @dataclass(frozen=True)
-class PlainTokenizer(SurfaceTokenizer):
+class PlainTokenizer(Tokenizer):
     """One without rules of a language."""
 
     lowercase: bool

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from nmt.system.errors import UserError
 from nmt.system.values import shown
-from nmt.text.tokenizers.base import SPACE_MARK, SurfaceTokenizer, lower, single_spaces
+from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, lower, single_spaces
 
 JOINT = "￭"  # U+FFED: no space between two tokens where the rules have one; SPACE_MARK is the opposite
 
@@ -22,7 +22,7 @@ _LONG_WORD, _PIECE = re.compile(r"\S{501,}"), re.compile(".{1,100}")
 
 
 @dataclass(frozen=True)
-class SpacyTokenizer(SurfaceTokenizer):
+class SpacyTokenizer(Tokenizer):
     """The tokens of spaCy's rules for a language (no model). Where Moses' rules would space them otherwise, a mark.
 
     It is a token of its own: "￭" for no space, "▁" for one. A word of the text that is "￭" or "▁" gets another one.
@@ -117,10 +117,8 @@ def spacy_rules(language: str) -> Any:
             raise ValueError
         return spacy.blank(language).tokenizer
     except (ImportError, ValueError):
-        raise UserError(
-            f"language: spaCy has no tokenizer rules for {shown(language)} here; "
-            "use a code such as de or en, or another kind of tokenizer"
-        ) from None
+        fix = "use a code such as de or en, or another kind of tokenizer"
+        raise UserError(f"language: spaCy has no tokenizer rules for {shown(language)} here; {fix}") from None
 
 
 @cache

@@ -1,0 +1,5 @@
+"""What word alignment adds."""
+
+from nmt.addons import AddOn
+
+ADDON = AddOn(package="nmt.align")

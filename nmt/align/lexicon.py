@@ -1,0 +1,249 @@
+"""Word alignment of a parallel text, learnt from the text alone.
+
+Two HMM alignment models, one of each direction, start as IBM model 1 (Brown et al. 1993), which is the HMM with equal
+jumps. Their most probable alignments are symmetrised (Och and Ney 2003, sections 2 and 4).
+
+Shapes: P pairs, L links, M meetings (of each target token with each source token of its pair), C distinct meetings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from nmt.align import hmm
+from nmt.align.symmetrization import Symmetrization, symmetrize
+from nmt.data.store import Rows
+from nmt.evaluation.alignment import Link
+from nmt.text.tokenizers import SPACE_MARK
+from nmt.text.tokenizers.case import MARKS
+
+MEETINGS = 10_000_000  # that are learnt from, at most: each takes 50 bytes
+LONGEST = 1000  # tokens; a longer sentence gets no links
+MODEL_1, HMM = 5, 4  # iterations
+CONCENTRATION = 0.01  # of the Dirichlet prior of p(t | s)
+BATCH = 500_000  # points of an alignment matrix at a time
+JUMP_FLOOR = 1e-5  # of the share of a jump that was never seen
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class PairLinks:
+    """Links of P pairs, one pair after the other: those of pair p are the next `counts[p]`, by target position."""
+
+    source: Int[np.ndarray, " L"]
+    target: Int[np.ndarray, " L"]
+    counts: Int[np.ndarray, " P"]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def ends(self) -> Int[np.ndarray, " P"]:
+        return self.counts.cumsum(dtype=np.int64)
+
+    def __getitem__(self, pair: int) -> list[tuple[int, int]]:
+        """The links (source position, target position) of a pair."""
+        links = slice(self.ends[pair] - self.counts[pair], self.ends[pair])
+        return list(zip(self.source[links].tolist(), self.target[links].tolist(), strict=True))
+
+
+def lexical_links(
+    source: Rows,
+    target: Rows,
+    *,
+    tokens: tuple[Sequence[str], Sequence[str]] | None = None,
+    symmetrization: Symmetrization = "grow-diag-final-and",
+) -> PairLinks:
+    """The links of every pair of ids, learnt from these pairs alone; of a long text, from pairs that are evenly spaced.
+
+    `tokens` are the text of the source's and the target's ids: with them, words and punctuation are not linked to each
+    other. A sentence of more than `LONGEST` tokens gets no links. Raises `ValueError` for sides of different length.
+    """
+    if len(source) != len(target):
+        raise ValueError(f"{len(source)} source and {len(target)} target sentences")
+    meetings = source.lengths.astype(np.int64) * target.lengths
+    pairs = np.flatnonzero((meetings > 0) & (np.maximum(source.lengths, target.lengths) <= LONGEST))
+    step = max(1, -(-int(meetings[pairs].sum()) // MEETINGS))
+    links: list[list[Link]] = [[] for _ in range(len(source))]
+    if len(pairs):
+        text = _read(source, target, pairs[::step])
+        longest = int(max(source.lengths[pairs].max(), target.lengths[pairs].max()))
+        models = _learnt(text, longest, _fits(text.couples, tokens))
+        for start in range(step):
+            block = text if step == 1 else _read(source, target, pairs[start::step], text.couples)
+            paths = zip(*(_best_links(block, model) for model in models), strict=True)
+            for pair, (forward, backward) in zip(block.pairs, paths, strict=True):
+                links[pair] = sorted(symmetrize(forward, backward, symmetrization), key=lambda link: link[::-1])
+    flat = np.array([link for of_pair in links for link in of_pair], dtype=np.int32).reshape(-1, 2)
+    return PairLinks(flat[:, 0], flat[:, 1], np.array([len(of_pair) for of_pair in links], dtype=np.int32))
+
+
+class _Couples(NamedTuple):
+    """Distinct meetings, by source id and target id."""
+
+    source: Int[np.ndarray, " C"]
+    target: Int[np.ndarray, " C"]
+    sizes: tuple[int, int]  # of the vocabularies
+
+
+class _Text(NamedTuple):
+    """Pairs, and of each meeting which couple it is: by pair, then target position, then source position."""
+
+    source: Rows
+    target: Rows
+    pairs: Int[np.ndarray, " P"]
+    begins: Int[np.ndarray, " P"]
+    couple: Int[np.ndarray, " M"]  # C for one that is not among the couples
+    couples: _Couples
+
+    def sides(self, is_reverse: bool) -> tuple[Rows, Rows]:
+        """The side that a direction reads, and the one that it generates."""
+        return (self.target, self.source) if is_reverse else (self.source, self.target)
+
+
+@dataclass
+class _Model:
+    """The parameters of one direction."""
+
+    is_reverse: bool
+    probability: Float[np.ndarray, " C+1"]  # p(t | s), and that of a couple that was never seen
+    null: Float[np.ndarray, " V"]  # p(t | the empty word)
+    jumps: Float[np.ndarray, " 2N"]
+
+
+class _Batch(NamedTuple):
+    """Pairs whose read sides are equally long; arrays have the generated positions first."""
+
+    rows: Int[np.ndarray, " B"]
+    lengths: Int[np.ndarray, " B"]
+    is_inside: Bool[np.ndarray, "J B"]
+    meeting: Int[np.ndarray, "J B I"]
+    ids: Int[np.ndarray, "J B"]
+
+
+def _read(source: Rows, target: Rows, pairs: Int[np.ndarray, " P"], couples: _Couples | None = None) -> _Text:
+    """The meetings of some pairs; couples are theirs, if they are not those of another text."""
+    sizes = int(source.values.max()) + 1, int(target.values.max()) + 1
+    source, target = (_rows(side, pairs) for side in (source, target))
+    meetings = source.lengths.astype(np.int64) * target.lengths
+    choices = np.repeat(source.lengths, target.lengths)  # of each target token
+    firsts = np.repeat(source.ends - source.lengths, target.lengths)
+    positions = np.arange(meetings.sum()) - np.repeat(np.cumsum(choices, dtype=np.int64) - choices - firsts, choices)
+    keys = source.values.astype(np.int64)[positions] * sizes[1] + np.repeat(target.values.astype(np.int64), choices)
+    if couples is None:
+        distinct, couple = np.unique(keys, return_inverse=True)
+        couples = _Couples(*np.divmod(distinct, sizes[1]), sizes)
+    else:
+        distinct = couples.source * sizes[1] + couples.target
+        couple = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
+        couple[distinct[couple] != keys] = len(distinct)
+    return _Text(source, target, pairs, meetings.cumsum() - meetings, couple.astype(np.int32), couples)
+
+
+def _rows(side: Rows, selected: Int[np.ndarray, " P"]) -> Rows:
+    lengths = side.lengths[selected]
+    begins = np.repeat((side.ends - side.lengths)[selected] - (lengths.cumsum(dtype=np.int64) - lengths), lengths)
+    return Rows(side.values[np.arange(len(begins)) + begins], lengths)
+
+
+def _fits(couples: _Couples, tokens: tuple[Sequence[str], Sequence[str]] | None) -> Bool[np.ndarray, " C"]:
+    """Whether a couple may be linked: all but a word with punctuation."""
+    if tokens is None:
+        return np.ones(len(couples.source), dtype=bool)
+    kinds = (np.array([_kind(token) for token in side]) for side in tokens)
+    source, target = (kind[ids] for kind, ids in zip(kinds, couples[:2], strict=True))
+    return source * target >= 0
+
+
+def _kind(token: str) -> int:
+    """1 for a word or a part of one, −1 for punctuation, 0 for neither."""
+    letters = "" if token in MARKS else token.replace(SPACE_MARK, "")
+    return 1 if any(map(str.isalnum, letters)) else -1 if letters else 0
+
+
+def _learnt(text: _Text, longest: int, fits: Bool[np.ndarray, " C"]) -> list[_Model]:
+    start = np.append(np.where(fits, 1, TINY), TINY)
+    models = [_Model(r, start, np.ones(text.couples.sizes[not r]), np.ones(2 * longest)) for r in (False, True)]
+    for iteration in range(MODEL_1 + HMM):
+        for model in models:
+            _update(model, text, fits, with_jumps=iteration >= MODEL_1)
+    return models
+
+
+def _update(model: _Model, text: _Text, fits: Bool[np.ndarray, " C"], with_jumps: bool) -> None:
+    """An iteration of expectation maximisation; of p(t | s) by variational Bayes (Riley and Gildea 2012, section 3)."""
+    share = np.zeros(len(text.couple), dtype=np.float32)
+    null, jumps = np.zeros_like(model.null), np.full_like(model.jumps, TINY)
+    for batch in _batches(text, model.is_reverse):
+        moves = hmm.transitions(model.jumps, batch.meeting.shape[2])
+        expected = hmm.posteriors(*_emissions(text, model, batch), moves, batch.lengths)
+        share[batch.meeting[batch.is_inside]] = expected.points[batch.is_inside]
+        null += np.bincount(batch.ids.ravel(), (expected.null * batch.is_inside).ravel(), minlength=len(null))
+        index = hmm.jump_index(batch.meeting.shape[2], len(jumps))
+        jumps += np.bincount(index.ravel(), expected.jumps.ravel(), minlength=len(jumps))
+    counts = np.bincount(text.couple, share, minlength=len(fits)) + CONCENTRATION
+    given = text.couples[model.is_reverse]
+    estimate = _exp_digamma(counts) / _exp_digamma(np.bincount(given, counts)[given])
+    model.probability = np.append(np.maximum(np.where(fits, estimate, 0), TINY), TINY)
+    model.null = np.maximum(null / max(null.sum(), TINY), TINY)
+    if with_jumps:
+        model.jumps = jumps / jumps.sum() + JUMP_FLOOR
+
+
+def _exp_digamma(x: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
+    """exp(ψ(x)) for x > 0, by the recurrence ψ(x) = ψ(x + 1) − 1/x and the asymptotic series."""
+    low = sum(1 / (x + k) for k in range(6))
+    high = x + 6
+    return np.exp(np.log(high) - 1 / (2 * high) - 1 / (12 * high**2) + 1 / (120 * high**4) - low)
+
+
+def _batches(text: _Text, is_reverse: bool) -> Iterator[_Batch]:
+    read, generated = text.sides(is_reverse)
+    order = np.lexsort((generated.lengths, read.lengths))
+    sizes, steps = read.lengths[order].tolist(), generated.lengths[order].tolist()
+    start = 0
+    for stop in range(1, len(order) + 1):
+        size = sizes[start]
+        is_full = stop < len(order) and (stop + 1 - start) * size * max(size, steps[stop]) > BATCH
+        if stop == len(order) or is_full or sizes[stop] != size:
+            yield _batch(text, is_reverse, order[start:stop])
+            start = stop
+
+
+def _batch(text: _Text, is_reverse: bool, rows: Int[np.ndarray, " B"]) -> _Batch:
+    read, generated = text.sides(is_reverse)
+    size, lengths = int(read.lengths[rows[0]]), generated.lengths[rows]
+    step = np.arange(lengths.max())[:, None]
+    position = np.minimum(step, lengths - 1)
+    strides = (1, lengths[:, None]) if is_reverse else (size, 1)  # between generated, between read positions
+    meeting = (text.begins[rows] + position * strides[0])[:, :, None] + np.arange(size) * strides[1]
+    ids = generated.values[(generated.ends - generated.lengths)[rows] + position]
+    return _Batch(rows, lengths, step < lengths, meeting, ids)
+
+
+def _emissions(
+    text: _Text, model: _Model, batch: _Batch
+) -> tuple[Float[np.ndarray, "J B I"], Float[np.ndarray, "J B"]]:
+    """p(token | each position) and p(token | the empty word); 1 after the end of a pair."""
+    points, null = model.probability[text.couple[batch.meeting]], model.null[batch.ids]
+    points[~batch.is_inside] = 1
+    null[~batch.is_inside] = 1
+    return points, null
+
+
+def _best_links(text: _Text, model: _Model) -> list[frozenset[Link]]:
+    """The links of each pair's most probable alignment."""
+    result = [frozenset[Link]()] * len(text.pairs)
+    for batch in _batches(text, model.is_reverse):
+        moves = hmm.transitions(model.jumps, batch.meeting.shape[2])
+        path = hmm.best_path(*_emissions(text, model, batch), moves, batch.lengths)
+        for row, length, origins in zip(batch.rows, batch.lengths, path.T.tolist(), strict=True):
+            links = ((origin, position) for position, origin in enumerate(origins[:length]) if origin >= 0)
+            result[row] = frozenset((b, a) for a, b in links) if model.is_reverse else frozenset(links)
+    return result

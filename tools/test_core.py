@@ -26,6 +26,7 @@ ROOMS = {
     "export": ["tests/browser/test_static_site.py"],
     "lab": [],
     "migrate": [],
+    "align": ["docs/how-to/align-words.md"],
     "constraints": ["docs/how-to/use-a-glossary.md"],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,16 +20,8 @@ MOST = 2000  # sentences that `store_thresholds` translates
 SHARE = 0.02  # of translations like the training text that lie beyond each threshold
 
 
-class Calibration(NamedTuple):
-    """The thresholds, and the fraction of translations below the first when they stand beside another's source."""
-
-    threshold: float
-    rarity_threshold: float
-    shuffled: float
-
-
-def calibrate(translator: Translator, sources: Sequence[str], share: float) -> Calibration:
-    """The thresholds beyond each of which a `share` of the sentences lies, checked against shuffled pairs.
+def calibrate(translator: Translator, sources: Sequence[str], share: float) -> tuple[float, float]:
+    """The two thresholds beyond each of which a `share` of the sentences lies, checked against shuffled pairs.
 
     `sources` are of the kind that the model was trained on, but not training sentences. In a shuffled pair a
     translation stands beside another one's source. Raises `UserError` for fewer than `FEWEST` sentences, and if most
@@ -47,16 +38,15 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> C
     shuffled = np.array([score.log_probability / score.tokens for score in forced])
     threshold = float(np.quantile(scores, share))
     rarity_threshold = float(np.quantile([t.source_rarity for _, t in pairs], 1 - share))
-    result = Calibration(threshold, rarity_threshold, float((shuffled < threshold).mean()))
-    if result.shuffled < 0.5:
-        raise UserError(f"only {result.shuffled:.0%} of shuffled pairs score below {threshold:.2f}: train it longer")
-    return result
+    if (below := float((shuffled < threshold).mean())) < 0.5:
+        raise UserError(f"only {below:.0%} of shuffled pairs score below {threshold:.2f}: train the model longer")
+    return threshold, rarity_threshold
 
 
 def store_thresholds(path: Path, translator: Translator, sources: Sequence[str]) -> str:
     """Fit thresholds and store them in the translator's checkpoint. Returns a line: which, or why none."""
     try:
-        threshold, rarity_threshold, _ = calibrate(translator, sources[:MOST], SHARE)
+        threshold, rarity_threshold = calibrate(translator, sources[:MOST], SHARE)
     except UserError as error:
         return f"nmt translate cannot warn of text unlike the training text: {error}"
     set_thresholds(path, path, threshold, rarity_threshold)

@@ -6,7 +6,6 @@ sides normalised (`nmt.text.normalization`).
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -18,7 +17,7 @@ from jaxtyping import Int
 
 from nmt.system.errors import UserError
 from nmt.text.normalization import normalized
-from nmt.text.tokenizers.spacy import SpacyTokenizer
+from nmt.text.tokenizers.spacy import SpacyTokenizer, language_of_rules
 
 _TOKENIZATION = {"zh": "zh", "yue": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}  # sacreBLEU's; of others it is 13a
 _TOKENIZATION |= dict.fromkeys(("th", "lo", "km", "my", "bo", "dz"), "char")  # without spaces between words
@@ -76,7 +75,8 @@ def score(hypotheses: Sequence[str], references: Sequence[str], target_language:
     results = {name: metric.corpus_score(sides[0], [sides[1]]) for name, (metric, sides) in metrics.items()}
     signatures = {name: metric.get_signature() for name, (metric, _) in metrics.items()}
     # spaCy tokenised, not sacreBLEU, whose signature would say "none".
-    signatures["bleu_tokenized_lowercase"].update("tok", f"spacy.blank({_rules(target_language)})-{version('spacy')}")
+    rules = language_of_rules(target_language)
+    signatures["bleu_tokenized_lowercase"].update("tok", f"spacy.blank({rules})-{version('spacy')}")
     values = {name: result.score for name, result in results.items()}
     if sacrebleu_score(hypotheses, references, target_language) is None:
         values |= {"bleu": None, "bleu_lowercase": None}
@@ -187,16 +187,9 @@ def bleu_from_statistics(total: Int[np.ndarray, "10"]) -> float:
 
 def spacy_tokens(sentences: Sequence[str], language: str) -> list[list[str]]:
     """Split every sentence by the rules of `spacy.blank`, which need no model; runs of blanks are not tokens."""
-    tokenizer = SpacyTokenizer(_rules(language), lowercase=False)
+    tokenizer = SpacyTokenizer(language_of_rules(language), lowercase=False)
     return [tokenizer.words(sentence) for sentence in sentences]
 
 
 def _normalized(sentences: Sequence[str]) -> list[str]:
     return [normalized(sentence) for sentence in sentences]
-
-
-def _rules(language: str) -> str:
-    """The language, or `xx` (spaCy's rules for any language) where spaCy has none for it or lacks their package."""
-    with suppress(UserError):
-        return SpacyTokenizer(language, lowercase=False).language
-    return "xx"

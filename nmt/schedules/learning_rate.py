@@ -18,6 +18,9 @@ class ScheduleStep(NamedTuple):
     share_done: float  # of the whole training, from 0 to 1
 
 
+Now = ScheduleStep  # its name in version 0.3
+
+
 class LearningRateSchedule(Section):
     """A schedule of the learning rate. Its options are its own fields."""
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from nmt.system.errors import UserError
-
 WITHOUT_BLANKS = ("zh", "ja", "th", "lo", "km", "my")  # between sentences
 # Most texts have one sentence, and need no spaCy, whose import takes as long as a translation.
 _MAYBE_SEVERAL = re.compile(r"[.!?][\"')\]]{0,3}\s|\n|[^\x00-\u02ff]")
@@ -71,9 +69,6 @@ def _rules(language: str) -> tuple[Any, Any]:
     """spaCy's tokenizer for a language, or the one for any language, and the sentencizer."""
     from spacy.pipeline import Sentencizer
 
-    from nmt.text.tokenizers.spacy import spacy_rules
+    from nmt.text.tokenizers.spacy import language_of_rules, spacy_rules
 
-    try:
-        return spacy_rules(language), Sentencizer()
-    except UserError:
-        return spacy_rules("xx"), Sentencizer()
+    return spacy_rules(language_of_rules(language)), Sentencizer()

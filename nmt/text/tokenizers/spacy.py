@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -119,6 +120,14 @@ def spacy_rules(language: str) -> Any:
     except (ImportError, ValueError):
         fix = "use a code such as de or en, or another kind of tokenizer"
         raise UserError(f"language: spaCy has no tokenizer rules for {shown(language)} here; {fix}") from None
+
+
+def language_of_rules(language: str) -> str:
+    """The language, or `xx` (spaCy's rules for any language) where spaCy has none for it or lacks their package."""
+    with suppress(UserError):
+        spacy_rules(language)
+        return language
+    return "xx"
 
 
 @cache

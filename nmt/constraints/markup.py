@@ -74,28 +74,40 @@ class Markup:
 
 
 def parse(source: str) -> Markup:
-    """Separate a text from its markup. All text can be read: what is not markup is text."""
+    """Separate a text from its markup. All text can be read: what is not markup is text.
+
+    Where a tag ends a word, white space is between; where it ends a sentence, a line ends.
+    """
     tokens = list(tokens_of(source))
     partners = pairs(tokens)
     kept = [n for n, token in enumerate(tokens) if n in partners or stands_alone(token)]
     edges = [0, *(edge for n in kept for edge in (tokens[n].start, tokens[n].end)), len(source)]
     pieces = [source[edges[i] : edges[i + 1]] for i in range(0, len(edges), 2)]
-    text, ends_word, tags = "", False, []
+    text, breaks, tags = "", set[str](), []
     for i, piece in enumerate(pieces):
         decoded = ENTITY.sub(_decoded, piece)
         if i and (not text or text[-1].isspace()):
             decoded = decoded.lstrip()
-        if decoded:
-            text += " " * (ends_word and bool(text) and not text[-1].isspace() and not decoded[0].isspace()) + decoded
-            ends_word = False
+        if decoded.strip() or not breaks:
+            text, breaks = _continued(text, breaks, decoded), set()
         if i < len(kept):
             token, after = tokens[kept[i]], pieces[i + 1]
             before = piece[len(piece.rstrip()) :], after[: len(after) - len(after.lstrip())]
             follows = i > 0 and not piece.strip()
             is_break = token.name in BREAKS
             tags.append(Tag(token.text, len(text), *before, follows, is_break, token.kind == "open"))
-            ends_word |= is_break
+            breaks |= {token.name} if is_break else set()
     return Markup(text, tuple(tags), tuple(_elements(kept, partners)), _escapes(pieces))
+
+
+def _continued(text: str, breaks: set[str], more: str) -> str:
+    """The text with more of it, behind breaks. A line break within a sentence is a space."""
+    if not breaks or not text.strip():
+        return text + more
+    is_within = breaks == {"br"} and more.lstrip()[0].islower() and text.rstrip()[-1] not in ".!?:"
+    if not is_within:
+        return text.rstrip() + "\n" + more.lstrip()
+    return text + " " * (not text[-1].isspace() and not more[0].isspace()) + more
 
 
 def transfer(markup: Markup, translation: str, links: Links | Float[ndarray, "T S"]) -> str:

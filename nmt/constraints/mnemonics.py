@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 MARKERS = "_&~"  # of GTK, of Qt and Windows, of LibreOffice
+CHOICES = ("auto", *MARKERS)
 ENTITY = re.compile(r"&#?\w+;")
 LETTER = r"[^\W\d_]"  # a letter
 LABEL = re.compile(rf"[^\w%<&~]*((?:{LETTER}|[-/'])*)[_&~]{LETTER}+(?:[-/']{LETTER}+)*[^\w%>&~=]*")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nmt.constraints.glossary import Glossary
+from nmt.constraints.mnemonics import CHOICES
 from nmt.text.corpus import read_lines
 
 
@@ -16,12 +17,18 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     glossary = "terms and their translations, which are written wherever a term is: source, tab, target"
     add("--glossary", metavar="FILE", help=glossary)
     add("--keep", metavar="FILE", help="names that are not translated, one per line")
+    markup = "sentences are HTML or XML: tags return around the aligned words, entities are decoded and encoded"
+    add("--markup", action="store_true", help=markup)
+    marker = "the marker of keys in menus (_File, &File, ~File) is put back: auto, _, & or ~ (default: auto)"
+    add("--mnemonics", nargs="?", const="auto", choices=CHOICES, metavar="MARKER", help=marker)
 
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:
     """Further arguments of `ConstrainedTranslator.translate`. Raises `UserError` for files that cannot be used."""
     return {
         "glossary": Glossary.read(Path(options.glossary)) if options.glossary else None,
+        "markup": options.markup,
+        "mnemonics": options.mnemonics,
         "keep": [line for line in map(str.strip, read_lines(Path(options.keep))) if line] if options.keep else (),
     }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from nmt.constraints.glossary import Glossary, Term
+from nmt.constraints.marked import Marking
 from nmt.constraints.progress import Forms
 from nmt.constraints.selection import Selection
 from nmt.decoding.beam_search import Choose
@@ -32,6 +33,8 @@ class ConstrainedTranslator(Translator):
         *,
         glossary: Glossary | Mapping[str, str | Sequence[str]] | None = None,
         keep: Collection[str] = (),
+        markup: bool = False,
+        mnemonics: str | None = None,
         **options: Any,
     ) -> list[Translation]:
         """As `Translator.translate`, with constraints.
@@ -39,7 +42,17 @@ class ConstrainedTranslator(Translator):
         `glossary` are terms and their translations (alternatives, of which one is written), which are in a translation
         wherever the term is in the source; `keep` are names that are written as they are in the source. Terms that the
         model cannot write are named on standard error. Raises `UserError` with `sampling`, which does not search.
+
+        `markup` takes tags and entities for what they are: tags leave the text, and return around the aligned words.
+        `mnemonics` is the marker of keys in menus, `_`, `&`, `~` or `auto`, which is before a letter of the aligned
+        word. The `text` of a translation has them, its tokens and `alignment` do not. Without attention words are
+        placed by position.
         """
+        if markup or mnemonics:
+            attention, found = options.pop("attention", True), options.pop("found", None)
+            translate = partial(self.translate, glossary=glossary, keep=keep, attention=self.has_attention, **options)
+            marking = Marking(sentences, markup, mnemonics)
+            return marking.translate(translate, attention=attention, found=found)
         terms = glossary if isinstance(glossary, Glossary) else Glossary.of(glossary or {})
         terms = Glossary.of([*terms.terms, *(Term(name, (name,), case=True) for name in keep)])
         if not terms.terms:

@@ -1,5 +1,8 @@
-"""What word alignment adds."""
+"""What word alignment adds: guided alignment in training, and links as output."""
 
 from nmt.addons import AddOn
 
-ADDON = AddOn(package="nmt.align")
+ADDON = AddOn(
+    package="nmt.align",
+    offers={"align_config": "nmt.align.config", "guided_alignment": "nmt.align.guided"},
+)

@@ -57,7 +57,7 @@ class Copying:
             [*ids[: position.start], *word, *ids[position.stop :]]
             for ids, position in ((pair.source, source), (pair.target, target))
         ]
-        return Example(*spliced)
+        return Example(spliced[0], spliced[1])
 
     def _slices(self, ids: Sequence[int]) -> dict[int, slice]:
         """The positions of each word of one subword, with the mark of case before it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from nmt import addons
 from nmt.components import LEARNING_RATE_SCHEDULES, OPTIMIZERS, TEACHER_FORCING_SCHEDULES
 from nmt.registry import BelowOne, Count, Fraction, PathString, Positive, Section
 
@@ -57,6 +58,24 @@ class EarlyStoppingConfig(Section):
     """Training ends after this many validations without a better score. By default never."""
 
 
+class NoGuidedAlignment(Section):
+    """The section `guided_alignment` where the add-on `nmt.align` is not installed, which has its fields."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _not_here(cls, values: Any) -> Any:
+        raise ValueError("it needs the add-on nmt.align; remove it, or install that")
+
+    def loss(self, alignment: Any, links: Any) -> Any:
+        """The weighted cross-entropy of attention weights beside links, in nats, summed over target positions."""
+
+
+if TYPE_CHECKING:
+    GuidedAlignmentConfig = NoGuidedAlignment
+else:
+    GuidedAlignmentConfig = getattr(addons.offered("align_config"), "GuidedAlignmentConfig", NoGuidedAlignment)
+
+
 class TrainingConfig(Section):
     """How the model is trained."""
 
@@ -78,6 +97,8 @@ class TrainingConfig(Section):
     """How the learning rate moves."""
     label_smoothing: BelowOne = 0.1
     """ε of label smoothing (Szegedy et al. 2016, section 7)."""
+    guided_alignment: GuidedAlignmentConfig | None = None
+    """Attention learns from word links, too (an add-on)."""
     sampled_softmax: Count | None = None
     """Updates compute the output layer for the target tokens of their batch and about this many random ones, frequent
     ones more often (Jean et al. 2015; Botev et al. 2017): faster, but less is learnt. By default for all."""

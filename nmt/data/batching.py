@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -27,6 +27,7 @@ class Example:
 
     source: list[int]
     target: list[int]
+    links: Int[np.ndarray, "L 2"] | None = None  # positions that translate each other, for guided alignment
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:
@@ -43,6 +44,7 @@ class Batch:
     target_input: Int[Tensor, "B T"]  # BOS y_1 … y_n, then PAD
     target_output: Int[Tensor, "B T"]  # y_1 … y_n EOS, then PAD
     target_lengths: Int[Tensor, " B"]  # EOS counted
+    links: Float[Tensor, "B T S"] | None = None  # the share of each source position in a target position's links
 
     @property
     def source_tokens(self) -> int:
@@ -66,8 +68,8 @@ class Batch:
 
     def to(self, device: torch.device) -> Batch:
         """The batch with its ids on another device."""
-        ids = {name: send(x, device) for name, x in vars(self).items() if not name.endswith("lengths")}
-        return replace(self, **ids)
+        values = {name: x for name, x in vars(self).items() if x is not None and not name.endswith("lengths")}
+        return replace(self, **{name: send(x, device) for name, x in values.items()})
 
 
 def pad(sequences: Sequence[Sequence[int]]) -> Int[Tensor, "B L"]:
@@ -86,12 +88,20 @@ def pad_source(sources: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "B S"], In
 
 def collate(examples: Sequence[Example]) -> Batch:
     source, source_lengths = pad_source([example.source for example in examples])
+    links = None
+    if any(example.links is not None for example in examples):
+        links = torch.zeros(len(examples), 1 + max(len(example.target) for example in examples), source.shape[1])
+        for matrix, example in zip(links, examples, strict=True):
+            if example.links is not None:
+                matrix[example.links[:, 1], example.links[:, 0]] = 1
+        links /= links.sum(dim=2, keepdim=True).clamp(min=1)
     return Batch(
         source,
         source_lengths,
         target_input=pad([[BOS, *example.target] for example in examples]),
         target_output=pad([[*example.target, EOS] for example in examples]),
         target_lengths=torch.tensor([len(example.target) + 1 for example in examples]),
+        links=links,
     )
 
 

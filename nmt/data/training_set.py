@@ -7,7 +7,7 @@ import inspect
 import json
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import distributions
 from itertools import chain
@@ -42,6 +42,7 @@ class TrainingSet:
     config: DataConfig
     store: Store
     text: str  # a digest of all of it, in its order
+    links: Rows | None = None  # of each row: positions (source, target) that translate each other
 
     def __len__(self) -> int:
         return len(self.order)
@@ -106,10 +107,16 @@ class TrainingSet:
         """
         rows, (source, target) = self.order[list(indices)].tolist(), self.rows
         pairs = [Example(source[row].tolist(), target[row].tolist()) for row in rows]
-        pairs = self.augmentation.replace(pairs, draw, self.source, self.corpus_rows)
+        changed = self.augmentation.replace(pairs, draw, self.source, self.corpus_rows)
+        if self.links is not None:  # which are those of the text as it is
+            rows_of = zip(changed, pairs, rows, strict=True)
+            changed = [replace(new, links=self.links[row]) if new == old else new for new, old, row in rows_of]
+        pairs = changed
         for number, tag in enumerate(self.tags[rows].tolist()):
             if tag >= 0:
-                pairs[number] = Example([tag, *pairs[number].source], pairs[number].target)
+                pair = pairs[number]
+                links = None if pair.links is None else pair.links + np.array([1, 0])
+                pairs[number] = Example([tag, *pair.source], pair.target, links)
         return pairs
 
 

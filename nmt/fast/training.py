@@ -32,7 +32,7 @@ def accelerate(
     if sampled_softmax is not None:
         frequencies, number = sampled_softmax
         batch_loss.sampler = VocabularySampler(frequencies.to(device), number)
-    has_graphs = CUDAGraphRunner.is_possible(batch_loss.model)
+    has_graphs = batch_loss.guidance is None and CUDAGraphRunner.is_possible(batch_loss.model)
     if device.type == "cpu" or has_graphs:
         replace_modules(batch_loss.model)
     if has_graphs and batch_loss is losses:

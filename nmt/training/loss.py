@@ -6,7 +6,8 @@ Shapes: B sentences, T target positions, N target tokens, F what the output laye
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +15,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.data.batching import Batch, send
+from nmt.model.attention import Alignment
 from nmt.model.seq2seq import Seq2Seq
+
+Guidance: TypeAlias = Callable[[Alignment, Float[Tensor, "B T S"]], Float[Tensor, ""]]
 
 
 class Loss(NamedTuple):
@@ -25,12 +29,16 @@ class Loss(NamedTuple):
 
 
 class BatchLoss(nn.Module):
-    """The loss of a batch, summed over its target tokens. A module, because DistributedDataParallel needs one."""
+    """The loss of a batch, summed over its target tokens. A module, because DistributedDataParallel needs one.
 
-    def __init__(self, model: Seq2Seq, smoothing: float) -> None:
+    `guidance` is a further loss, of the attention weights beside the links of a batch, if it has them.
+    """
+
+    def __init__(self, model: Seq2Seq, smoothing: float, guidance: Guidance | None = None) -> None:
         super().__init__()
         self.model = model
         self.smoothing = smoothing
+        self.guidance = guidance
 
     def forward(self, batch: Batch | None, teacher_forcing_mask: Bool[Tensor, "B T"] | None = None) -> Loss:
         """The loss; of no batch 0, with a gradient of 0 for all weights."""
@@ -42,10 +50,13 @@ class BatchLoss(nn.Module):
         positions, batch = send(positions, device), batch.to(device)
         if teacher_forcing_mask is not None:
             teacher_forcing_mask = teacher_forcing_mask.to(device)
-        features, _ = self.model(
+        features, alignment = self.model(
             batch.source, batch.source_lengths, batch.target_input, positions, teacher_forcing_mask
         )
-        return self.output_loss(features, batch.target_output.flatten()[positions])
+        loss = self.output_loss(features, batch.target_output.flatten()[positions])
+        if self.guidance is None or batch.links is None:
+            return loss
+        return Loss(loss.smoothed + self.guidance(alignment, batch.links), loss.nll)
 
     def output_loss(self, features: Float[Tensor, "N F"], targets: Int[Tensor, " N"]) -> Loss:
         """The loss of the output layer's tokens."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from operator import attrgetter, ne
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 import torch
 
-from nmt import acceleration
+from nmt import acceleration, addons
 from nmt.acceleration import Precision
 from nmt.build import build_model, segment_ends
 from nmt.checkpoint.contents import Loaded, load, weight_differences
@@ -59,6 +60,8 @@ def prepare(config: Config, group: ProcessGroup = SINGLE_PROCESS, resumed: Path 
     if not group.is_main:
         group.wait()
     pairs = load_training_set(config.data, start and (start.source, start.target))
+    if config.training.guided_alignment is not None:
+        pairs = replace(pairs, links=addons.offered("guided_alignment").links_of(pairs, config))
     validation = _validation_text(config)
     if group.is_main:
         group.wait()

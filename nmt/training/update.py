@@ -73,7 +73,8 @@ def new_train_state(
     target_counts: NDArray[np.int64] | None = None,
 ) -> TrainState:
     """The state before the first update. `target_counts`: each target token's frequency, for a sampled softmax."""
-    losses: nn.Module = BatchLoss(model, config.label_smoothing)
+    guided = config.guided_alignment
+    losses: nn.Module = BatchLoss(model, config.label_smoothing, guided.loss if guided else None)
     if group.size > 1:
         losses = DistributedDataParallel(losses, gradient_as_bucket_view=True)
     precision = acceleration.resolve_precision(config.precision, model.device, "training", fast=config.fast)

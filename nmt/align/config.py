@@ -1,0 +1,41 @@
+"""The config section `training.guided_alignment`, and the loss that it sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jaxtyping import Float
+from torch import Tensor
+
+from nmt.registry import PathString, Positive, Section
+
+if TYPE_CHECKING:
+    from nmt.model.attention import Alignment
+
+LEXICAL = "lexical"  # in the place of a file: links that are made from the training text
+
+
+class GuidedAlignmentConfig(Section):
+    """Guided alignment (Mi et al. 2016; Chen et al. 2016; Liu et al. 2016): attention learns from word links, too."""
+
+    weight: Positive = 0.5
+    """What the cross-entropy between links and attention weights is multiplied by, before it is added to the loss."""
+    links: PathString = LEXICAL
+    """`lexical`: links between tokens, made from the training text by an alignment model. Or a file in Pharaoh format,
+    `0-0 1-2`, a line per line of the corpus's training text, with links between its words, from 0, which white space
+    separates. Words are mapped to the model's tokens."""
+
+    def loss(self, alignment: Alignment, links: Float[Tensor, "B T S"]) -> Float[Tensor, ""]:
+        """−weight · Σ_t Σ_s A_ts log α_ts, in nats (Chen et al. 2016, section 3.2; Liu et al. 2016, equation 8).
+
+        A row of A sums to 1, or is 0 for a target position without links. Source positions with weight 0, which the
+        scope does not see, have no loss.
+        """
+        weights, positions = alignment
+        if positions is not None:  # of a window
+            positions = positions.expand_as(weights)
+            inside = (positions >= 0) & (positions < links.shape[2])
+            links = links.gather(2, positions.clamp(0, links.shape[2] - 1)) * inside
+        seen = weights > 0
+        logarithms = weights.where(seen, 1).float().log()
+        return -self.weight * (links * logarithms).sum()

@@ -201,7 +201,7 @@ class Translator:
         """Each sentence's index and translation, as soon as it is known."""
         readable = read(sentences, search.max_source_length, self.source)
         sources = [self.source.vocabulary.encode(sentence.tokens) for sentence in readable]
-        begun = self._prefix_lists(prefixes, search)
+        begun = self.target.prefix_lists(prefixes, search.max_length)
         attention, several = options.attention and self.has_attention, options.n_best > 1
         is_listed = search.sampling is None and options.watch is None  # then each text comes once
         empty = Translation("", [], [], 0.0, torch.zeros(0, 0) if attention else None)
@@ -256,14 +256,6 @@ class Translator:
         if options.replace_unk and not self.has_attention:
             raise UserError("replace_unk needs attention, and this model has none (model.attention.wiring: none)")
 
-    def _prefix_lists(self, prefixes: Sequence[str | Sequence[str]], search: SearchConfig) -> list[list[int]]:
-        """The ids that each translation begins with; none at all if nothing is fixed."""
-        ids = [self.target.prefix_ids(prefix) for prefix in prefixes]
-        longest, most = max(map(len, ids), default=0), search.max_length
-        if longest >= most:
-            raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")
-        return ids if longest else []
-
     def _translation(
         self, source: Readable, hypothesis: Hypothesis, search: SearchConfig, options: _Options, is_searched: bool
     ) -> Translation:
@@ -276,6 +268,9 @@ class Translator:
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
         text = CONTROLS.sub("", self.target.tokenizer.detokenize([*without_end(tokens)]))  # a vocabulary may have some
         missing, new = number_differences(source.text, text)
+        is_unlike = None
+        if is_searched and self.threshold is not None:
+            is_unlike = mean < self.threshold or source.rarity > (self.rarity_threshold or math.inf)
         return Translation(
             source=source.text,
             text=text,
@@ -286,16 +281,12 @@ class Translator:
             segments=tuple(segments(torch.tensor([source_ids]), ends)[0].tolist()) if ends else None,
             mean_log_probability=mean,
             source_rarity=source.rarity,
-            is_unlike_training=self._is_unlike_training(mean, source.rarity) if is_searched else None,
+            is_unlike_training=is_unlike,
             is_source_cut=source.is_cut,
             missing_numbers=missing,
             new_numbers=new,
             is_repetitive=repeats(text) and not repeats(source.text),
         )
-
-    def _is_unlike_training(self, mean_log_probability: float, rarity: float) -> bool | None:
-        is_rare = self.rarity_threshold is not None and rarity > self.rarity_threshold
-        return None if self.threshold is None else is_rare or mean_log_probability < self.threshold
 
 
 def translator_type(config: Config) -> Callable[..., Translator]:

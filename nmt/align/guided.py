@@ -53,11 +53,17 @@ def _cached(pairs: TrainingSet) -> Rows:
         counts, values = stored[: len(pairs.rows[0])], stored[len(pairs.rows[0]) :].reshape(-1, 2)
         return Rows(values, counts)
     except (OSError, ValueError):
-        links = lexical_links(*pairs.rows)
+        links = _lexical(pairs)
     with files.report_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(path, np.concatenate([links.lengths.astype(np.int32), links.values.astype(np.int32).ravel()]))
     return links
+
+
+def _lexical(pairs: TrainingSet) -> Rows:
+    tokens = pairs.source.vocabulary.tokens, pairs.target.vocabulary.tokens
+    links = lexical_links(*pairs.rows, tokens=tokens)
+    return Rows(np.stack((links.source, links.target), axis=1), links.counts)
 
 
 def _links_of_file(pairs: TrainingSet, path: Path) -> Rows:
@@ -71,9 +77,7 @@ def _links_of_file(pairs: TrainingSet, path: Path) -> Rows:
     return Rows(np.concatenate(rows), np.array([*map(len, rows)], dtype=np.int32))
 
 
-def _of_usable(
-    pairs: TrainingSet, path: Path, lines: list[tuple[str, str, Links]]
-) -> Iterator[Int[np.ndarray, "L 2"]]:
+def _of_usable(pairs: TrainingSet, path: Path, lines: list[tuple[str, str, Links]]) -> Iterator[Int[np.ndarray, "L 2"]]:
     """The links of the lines that are training pairs, between their tokens."""
     for number, (source, target, of_line) in enumerate(lines, start=1):
         sizes = len(source.split()), len(target.split())

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from nmt.align import hmm
 from nmt.align.symmetrization import Symmetrization, symmetrize
 from nmt.data.store import Rows
-from nmt.evaluation.alignment import Link
+from nmt.decoding.word_alignment import Link
 from nmt.text.tokenizers import SPACE_MARK
 from nmt.text.tokenizers.case import MARKS
 

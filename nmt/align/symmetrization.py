@@ -3,7 +3,7 @@
 from collections.abc import Set as AbstractSet
 from typing import Literal, get_args
 
-from nmt.evaluation.alignment import Link
+from nmt.decoding.word_alignment import Link
 
 Symmetrization = Literal["grow-diag-final-and", "grow-diag-final", "intersection", "union"]
 SYMMETRIZATIONS: tuple[Symmetrization, ...] = get_args(Symmetrization)

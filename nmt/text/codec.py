@@ -60,6 +60,14 @@ class Codec:
             raise UserError(f"prefix: {prefix!r} contains tokens outside the vocabulary: reword it")
         return ids
 
+    def prefix_lists(self, prefixes: Sequence[str | Sequence[str]], most: int) -> list[list[int]]:
+        """The same of several, none if all are empty. Raises `UserError` for one with `most` ids or more."""
+        ids = [self.prefix_ids(prefix) for prefix in prefixes]
+        longest = max(map(len, ids), default=0)
+        if longest >= most:
+            raise UserError(f"prefix: {longest} tokens, and a translation has at most {most} (max_length): shorten it")
+        return ids if longest else []
+
     def rarity(self, text: str, tokens: Sequence[str]) -> float:
         """How rare the words of a text are: the sum of log(frequency rank) over its `tokens`, per character.
 

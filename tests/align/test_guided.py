@@ -22,7 +22,9 @@ ATTENTIVE = [variant for variant in VARIANTS if variant.wiring != "none"]
 
 
 def test_a_batch_has_the_share_of_each_link() -> None:
-    expected = torch.zeros(3, 4, 5)  # each target position's links share 1; padding, <eos> and other positions have none
+    expected = torch.zeros(
+        3, 4, 5
+    )  # each target position's links share 1; padding, <eos> and other positions have none
     expected[0, 0, :2] = expected[0, 1, 2:4] = 0.5
     expected[0, 2, 1] = expected[1, 1, 0] = 1
     assert BATCH.links is not None

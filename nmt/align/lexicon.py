@@ -63,25 +63,60 @@ def lexical_links(
     """The links of every pair of ids, learnt from these pairs alone; of a long text, from pairs that are evenly spaced.
 
     `tokens` are the text of the source's and the target's ids: with them, words and punctuation are not linked to each
-    other. A sentence of more than `LONGEST` tokens gets no links. Raises `ValueError` for sides of different length.
+    other, and marks of case and space to nothing. Sentences of more than `LONGEST` tokens get no links. Raises
+    `ValueError` for sides of different length.
     """
     if len(source) != len(target):
         raise ValueError(f"{len(source)} source and {len(target)} target sentences")
+    kinds = tuple(np.array([_kind(token) for token in side], dtype=int) for side in tokens) if tokens else None
+    (source, source_places), (target, target_places) = (
+        _without_marks(rows, kinds[side] if kinds else None) for side, rows in enumerate((source, target))
+    )
+    links: list[list[Link]] = [[] for _ in range(len(source))]
+    for pair, of_pair in _pair_links(source, target, kinds, symmetrization):
+        links[pair] = sorted(of_pair, key=lambda link: link[::-1])
+    counts = np.array([len(of_pair) for of_pair in links], dtype=np.int32)
+    flat = np.array([link for of_pair in links for link in of_pair], dtype=np.int32).reshape(-1, 2)
+    begins = (np.repeat(rows.ends - rows.lengths, counts) for rows in (source, target))
+    positions = [p[b + x] for p, b, x in zip((source_places, target_places), begins, flat.T, strict=True)]
+    return PairLinks(positions[0], positions[1], counts)
+
+
+Kinds = tuple[Int[np.ndarray, " V"], ...] | None  # of the tokens of each side, by id: see `_kind`
+
+
+def _kind(token: str) -> int:
+    """1 for a word or a part of one, −1 for punctuation, 0 for a mark."""
+    letters = "" if token in MARKS else token.replace(SPACE_MARK, "")
+    return 1 if any(map(str.isalnum, letters)) else -1 if letters else 0
+
+
+def _without_marks(rows: Rows, kinds: Int[np.ndarray, " V"] | None) -> tuple[Rows, Int[np.ndarray, " N"]]:
+    """The tokens that are no marks, and their positions in their sentences."""
+    positions = np.arange(len(rows.values), dtype=np.int32) - np.repeat(rows.ends - rows.lengths, rows.lengths)
+    kept = np.ones(len(positions), dtype=bool) if kinds is None else kinds[rows.values] != 0
+    before = np.concatenate([[0], kept.cumsum()])
+    lengths = before[rows.ends] - before[rows.ends - rows.lengths]
+    return Rows(rows.values[kept], lengths.astype(np.int32)), positions[kept].astype(np.int32)
+
+
+def _pair_links(
+    source: Rows, target: Rows, kinds: Kinds, symmetrization: Symmetrization
+) -> Iterator[tuple[int, frozenset[Link]]]:
+    """The links of each pair that can have some, pairs in any order."""
     meetings = source.lengths.astype(np.int64) * target.lengths
     pairs = np.flatnonzero((meetings > 0) & (np.maximum(source.lengths, target.lengths) <= LONGEST))
+    if not len(pairs):
+        return
     step = max(1, -(-int(meetings[pairs].sum()) // MEETINGS))
-    links: list[list[Link]] = [[] for _ in range(len(source))]
-    if len(pairs):
-        text = _read(source, target, pairs[::step])
-        longest = int(max(source.lengths[pairs].max(), target.lengths[pairs].max()))
-        models = _learnt(text, longest, _fits(text.couples, tokens))
-        for start in range(step):
-            block = text if step == 1 else _read(source, target, pairs[start::step], text.couples)
-            paths = zip(*(_best_links(block, model) for model in models), strict=True)
-            for pair, (forward, backward) in zip(block.pairs, paths, strict=True):
-                links[pair] = sorted(symmetrize(forward, backward, symmetrization), key=lambda link: link[::-1])
-    flat = np.array([link for of_pair in links for link in of_pair], dtype=np.int32).reshape(-1, 2)
-    return PairLinks(flat[:, 0], flat[:, 1], np.array([len(of_pair) for of_pair in links], dtype=np.int32))
+    text = _read(source, target, pairs[::step])
+    longest = int(max(source.lengths[pairs].max(), target.lengths[pairs].max()))
+    models = _learnt(text, longest, _fits(text.couples, kinds))
+    for start in range(step):
+        block = text if step == 1 else _read(source, target, pairs[start::step], text.couples)
+        paths = zip(*(_best_links(block, model) for model in models), strict=True)
+        for pair, (forward, backward) in zip(block.pairs.tolist(), paths, strict=True):
+            yield pair, symmetrize(forward, backward, symmetrization)
 
 
 class _Couples(NamedTuple):
@@ -152,19 +187,11 @@ def _rows(side: Rows, selected: Int[np.ndarray, " P"]) -> Rows:
     return Rows(side.values[np.arange(len(begins)) + begins], lengths)
 
 
-def _fits(couples: _Couples, tokens: tuple[Sequence[str], Sequence[str]] | None) -> Bool[np.ndarray, " C"]:
+def _fits(couples: _Couples, kinds: Kinds) -> Bool[np.ndarray, " C"]:
     """Whether a couple may be linked: all but a word with punctuation."""
-    if tokens is None:
+    if kinds is None:
         return np.ones(len(couples.source), dtype=bool)
-    kinds = (np.array([_kind(token) for token in side]) for side in tokens)
-    source, target = (kind[ids] for kind, ids in zip(kinds, couples[:2], strict=True))
-    return source * target >= 0
-
-
-def _kind(token: str) -> int:
-    """1 for a word or a part of one, −1 for punctuation, 0 for neither."""
-    letters = "" if token in MARKS else token.replace(SPACE_MARK, "")
-    return 1 if any(map(str.isalnum, letters)) else -1 if letters else 0
+    return kinds[0][couples.source] == kinds[1][couples.target]
 
 
 def _learnt(text: _Text, longest: int, fits: Bool[np.ndarray, " C"]) -> list[_Model]:

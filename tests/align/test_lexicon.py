@@ -55,6 +55,13 @@ def test_exp_digamma() -> None:
     assert logs[4] == pytest.approx(np.log(1000) - 1 / 2000, rel=1e-6)
 
 
+def test_marks_have_no_links_and_take_none() -> None:
+    """The marks of case change nothing but the positions."""
+    source, tokens = rows_and_tokens([["⇧▁", "▁hund", "."], ["▁der", "⇧▁", "▁hund"]])
+    target, others = rows_and_tokens([["⇧▁", "▁dog", "."], ["▁the", "▁dog"]])
+    assert links_of(lexical_links(source, target, tokens=(tokens, others))) == [[(1, 1), (2, 2)], [(0, 0), (2, 1)]]
+
+
 @pytest.fixture(scope="module")
 def sample() -> tuple[list[list[str]], list[list[str]]]:
     """2,000 training pairs and 500 of the test split, as spaCy's lower-cased words."""

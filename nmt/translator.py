@@ -69,6 +69,7 @@ class Translator:
     rarity_threshold: float | None = None  # and so is that of a source text with a higher `Codec.rarity`
     fast: bool = field(default=True, kw_only=True)  # False: search is plain PyTorch, without `nmt.fast`
     name: str = field(default="a model", kw_only=True)
+    guided: bool = field(default=False, kw_only=True)  # whether attention was trained by guided alignment
     _prepared: dict[tuple[str, bool], TranslationModel] = field(default_factory=dict, init=False)  # by precision, fast
 
     @classmethod
@@ -95,7 +96,9 @@ class Translator:
         model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
         thresholds = () if others else (first.threshold, first.rarity_threshold)
         of_first = first.source, first.target, first.config.search
-        return translator_type(first.config)(model, *of_first, *thresholds, fast=fast, name=", ".join(loaded))
+        guided = all(one.config.training.guided_alignment is not None for one in loaded.values())
+        options = {"fast": fast, "name": ", ".join(loaded), "guided": guided}
+        return translator_type(first.config)(model, *of_first, *thresholds, **options)
 
     def __repr__(self) -> str:
         names = (type(part).__name__ for part in self.model.modules())
@@ -273,6 +276,7 @@ class Translator:
             is_unlike = mean < self.threshold or source.rarity > (self.rarity_threshold or math.inf)
         return Translation(
             source=source.text,
+            guided=self.guided,
             text=text,
             tokens=tokens,
             source_tokens=[*source.tokens, EOS_TOKEN],

@@ -37,7 +37,26 @@ def links_of(pairs: TrainingSet, config: Config) -> Rows:
     assert isinstance(guided, GuidedAlignmentConfig)
     if config.model.attention.wiring == "none":
         raise UserError("training.guided_alignment needs attention: set model.attention.wiring to bahdanau or luong")
-    return _cached(pairs) if guided.links == LEXICAL else _links_of_file(pairs, Path(guided.links))
+    links = _cached(pairs) if guided.links == LEXICAL else _links_of_file(pairs, Path(guided.links))
+    return with_empty_word(links, *(rows.lengths for rows in pairs.rows))
+
+
+def with_empty_word(links: Rows, source_lengths: Int[np.ndarray, " P"], target_lengths: Int[np.ndarray, " P"]) -> Rows:
+    """The links, and one to the source's `<eos>` for each target position without any, in pairs that have links.
+
+    `<eos>` so takes the place of the empty word of Brown et al. (1993).
+    """
+    pair = np.repeat(np.arange(len(links)), links.lengths)
+    ends = target_lengths.cumsum(dtype=np.int64)
+    owner = np.repeat(np.arange(len(links)), target_lengths)
+    position = np.arange(ends[-1]) - (ends - target_lengths)[owner]
+    is_linked = np.zeros(ends[-1], dtype=bool)
+    is_linked[(ends - target_lengths)[pair] + links.values[:, 1]] = True
+    empty = ~is_linked & (links.lengths[owner] > 0)
+    to_end = np.stack((source_lengths[owner[empty]], position[empty]), axis=1)
+    owners = np.concatenate((pair, owner[empty]))
+    values = np.concatenate((links.values, to_end))[np.argsort(owners, kind="stable")]
+    return Rows(values, np.bincount(owners, minlength=len(links)).astype(np.int32))
 
 
 def _cached(pairs: TrainingSet) -> Rows:

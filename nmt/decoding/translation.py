@@ -64,13 +64,13 @@ class Translation:
     is_repetitive: bool = False
     sentences: tuple[Translation, ...] = ()
     source: str = ""
+    guided: bool = False  # whether attention was trained by guided alignment
 
     @property
     def alignment(self) -> tuple[Link, ...] | None:
         """The links (source word, target word) between the words of `source` and `text`, which white space separates.
 
-        They are counted from 0. Each target word is linked to the source word with the largest attention weight, if
-        there is one (Luong et al. 2015, section 5.4). None without attention.
+        They are counted from 0, and made from attention by `best_links`. None without attention.
         """
         if self.attention is None and not self.sentences:
             return None
@@ -79,7 +79,7 @@ class Translation:
         for part in self.sentences or (self,):
             words = part.source.split(), part.text.split()
             if part.attention is not None and part.tokens:
-                of_part = word_links(part.attention.numpy(), part.source_tokens[:-1], part.tokens, *words)
+                of_part = word_links(part.attention.numpy(), part.source_tokens[:-1], part.tokens, *words, part.guided)
                 links |= {(source + s, target + t) for s, t in of_part}
             source, target = source + len(words[0]), target + len(words[1])
         return tuple(sorted(links, key=lambda link: link[::-1]))

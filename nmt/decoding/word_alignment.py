@@ -19,10 +19,21 @@ from nmt.text.vocabulary import without_end
 Link = tuple[int, int]
 
 
-def best_links(weights: Float[np.ndarray, "T S"]) -> frozenset[Link]:
-    """Link each target word that has weights to the source word of the largest (Luong et al. 2015, section 5.4)."""
-    best = weights.argmax(axis=1) if weights.size else []
-    return frozenset((int(s), t) for t, s in enumerate(best) if weights[t, s] > 0)
+def best_links(weights: Float[np.ndarray, "T S"], guided: bool = False) -> frozenset[Link]:
+    """The links of T target words by their attention to S source words, without that to `<eos>`.
+
+    Each is linked to the source word of the largest weight (Luong et al. 2015, section 5.4), if there is one above 0.
+    Attention that was trained by guided alignment has learnt more: each is linked to all source words that have at
+    least half of the largest weight, and to none if `<eos>` has more than that.
+    """
+    if weights.size == 0:
+        return frozenset()
+    largest = weights.max(axis=1, keepdims=True)
+    if guided:
+        is_linked = (weights >= largest / 2) & (largest >= 1 - weights.sum(axis=1, keepdims=True))
+    else:
+        is_linked = np.arange(weights.shape[1]) == weights.argmax(axis=1)[:, None]
+    return frozenset((int(s), int(t)) for t, s in np.argwhere(is_linked & (largest > 0)))
 
 
 def word_attention(
@@ -66,11 +77,12 @@ def word_links(
     target_tokens: Sequence[str],
     source_words: Sequence[str],
     target_words: Sequence[str],
+    guided: bool = False,
 ) -> frozenset[Link]:
     """The links of words by the attention of the tokens that they consist of, without `<eos>`, which has a column."""
     target_tokens = without_end(target_tokens)
     shares = token_shares(source_tokens, source_words), token_shares(target_tokens, target_words)
-    return best_links(word_attention(attention[: len(target_tokens)], *shares))
+    return best_links(word_attention(attention[: len(target_tokens)], *shares), guided)
 
 
 def _letters(text: str) -> str:

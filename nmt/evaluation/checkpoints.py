@@ -98,7 +98,8 @@ def alignment_score(translator: Translator, test_set: TestSet) -> AlignmentScore
     """The score of a model's attention against the test set's gold links; None without either of them."""
     if not translator.has_attention or test_set.words is None or test_set.words.links is None:
         return None
-    links = [best_links(w) for w in alignment.attend_words(translator, test_set.text, test_set.words)]
+    weights = alignment.attend_words(translator, test_set.text, test_set.words)
+    links = [best_links(of_pair, translator.guided) for of_pair in weights]
     return alignment.score_alignment(links, test_set.words.links)
 
 

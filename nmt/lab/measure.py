@@ -99,7 +99,7 @@ def _alignment(translator: Translator, test_set: TestSet) -> tuple[AlignmentScor
     if not translator.has_attention or test_set.words is None or test_set.words.links is None:
         return None, None
     weights = list(attend_words(translator, test_set.text, test_set.words))
-    alignment = score_alignment([best_links(w) for w in weights], test_set.words.links)
+    alignment = score_alignment([best_links(w, translator.guided) for w in weights], test_set.words.links)
     return alignment, right_sentence(weights, test_set.words)
 
 

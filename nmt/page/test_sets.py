@@ -191,7 +191,7 @@ def _attend(translator: Translator, one: TestSet, part: slice) -> list[tuple[Any
     assert one.words is not None
     text = ParallelText(one.text.source[part], one.text.target[part])
     words = WordPairs(one.words.source[part], one.words.target[part])
-    return [(weights, best_links(weights)) for weights in attend_words(translator, text, words)]
+    return [(weights, best_links(weights, translator.guided)) for weights in attend_words(translator, text, words)]
 
 
 def _scored(

@@ -15,7 +15,7 @@ from typing import Any
 HOME = {  # the add-on of each command that the project itself has outside the core
     **dict.fromkeys(("explain", "serve", "index"), "page"),
     **dict.fromkeys(("export", "push"), "export"),
-    **{name: name for name in ("migrate", "course")},
+    **{name: name for name in ("migrate", "course", "align")},
     "ablation": "lab",
     "back-translate": "augment",
 }

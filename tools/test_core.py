@@ -35,7 +35,7 @@ ROOMS = {
     ],
 }
 COMMANDS = {"page": "serve", "export": "export", "lab": "ablation", "augment": "back-translate"}
-COMMANDS |= {name: name for name in ("migrate", "course")}
+COMMANDS |= {name: name for name in ("migrate", "course", "align")}
 CORE = [
     *("config", "data", "checkpoint", "test_imports.py", "decoding/test_translator.py", "commands/test_cli.py"),
     "training/test_update.py",

@@ -1,0 +1,92 @@
+"""Links between the words of sentence pairs: by a model's attention while it reads the target, or by the text alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from nmt.align.lexicon import lexical_links
+from nmt.align.symmetrization import Symmetrization, symmetrize
+from nmt.data.store import Rows
+from nmt.decoding.word_alignment import Link, best_links, token_shares, word_attention
+from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
+
+if TYPE_CHECKING:
+    from nmt.translator import Translator
+
+
+class Attended(NamedTuple):
+    """A pair's links, and the attention of its words by the model, and by that of the opposite direction."""
+
+    links: frozenset[Link]
+    weights: Float[np.ndarray, "T S"]
+    reverse_weights: Float[np.ndarray, "S T"] | None
+
+
+def check_models(translator: Translator, reverse: Translator | None) -> None:
+    """Raise `UserError` for a model without attention, and for one that is not the other's opposite."""
+    for one in filter(None, (translator, reverse)):
+        if not one.has_attention:
+            raise UserError(f"{one.name} has no attention (model.attention.wiring: none): align with another model")
+    if reverse is not None and reverse.languages != translator.languages[::-1]:
+        of_reverse, of_model = ("→".join(one.languages) for one in (reverse, translator))
+        raise UserError(f"--reverse {reverse.name} translates {of_reverse}, not the opposite of {of_model}")
+
+
+def attended(
+    translator: Translator,
+    text: ParallelText,
+    *,
+    reverse: Translator | None = None,
+    symmetrization: Symmetrization = "grow-diag-final-and",
+) -> Iterator[Attended]:
+    """The links of each pair between words that white space separates.
+
+    Each target word is linked to the source word with the largest weight; of `reverse`, each source word to a target
+    word, and both are symmetrised.
+    """
+    opposite = ParallelText(text.target, text.source)
+    backward = word_weights(reverse, opposite) if reverse is not None else iter([None] * len(text.source))
+    for weights, of_reverse in zip(word_weights(translator, text), backward, strict=True):
+        links = best_links(weights)
+        if of_reverse is not None:
+            links = symmetrize(links, frozenset((s, t) for t, s in best_links(of_reverse)), symmetrization)
+        yield Attended(links, weights, of_reverse)
+
+
+def word_weights(translator: Translator, text: ParallelText) -> Iterator[Float[np.ndarray, "T S"]]:
+    """The attention of each pair's target words to its source words; an empty side has none.
+
+    A token's attention is that of the step that predicts it. The next step, which reads it, aligns far worse in models
+    of both wirings, unlike in transformers (Chen et al. 2020, section 3).
+    """
+    kept = [index for index, (s, t) in enumerate(zip(text.source, text.target, strict=True)) if s.split() and t.split()]
+    attention = translator.forced_attention([text.source[i] for i in kept], [text.target[i] for i in kept])
+    of_tokens = dict(zip(kept, attention, strict=True))
+    for index, (source, target) in enumerate(zip(text.source, text.target, strict=True)):
+        words = source.split(), target.split()
+        if index not in of_tokens:
+            yield np.zeros((len(words[1]), len(words[0])))
+            continue
+        source_shares = token_shares(translator.source.surfaces(source), words[0])
+        target_shares = token_shares(translator.target.surfaces(target), words[1])
+        yield word_attention(of_tokens[index].numpy()[:-1], source_shares, target_shares)
+
+
+def of_text(text: ParallelText, symmetrization: Symmetrization = "grow-diag-final-and") -> Iterator[list[Link]]:
+    """The links of each pair that its text alone teaches, between words that white space separates."""
+    (source, source_words), (target, target_words) = (_as_ids(side) for side in (text.source, text.target))
+    links = lexical_links(source, target, tokens=(source_words, target_words), symmetrization=symmetrization)
+    return (links[pair] for pair in range(len(links)))
+
+
+def _as_ids(sentences: Sequence[str]) -> tuple[Rows, list[str]]:
+    """The words of some sentences, lower-cased, as ids, and the words by id."""
+    ids: dict[str, int] = {}
+    words = [sentence.lower().split() for sentence in sentences]
+    values = [ids.setdefault(word, len(ids)) for sentence in words for word in sentence]
+    return Rows(np.array(values, dtype=np.int32), np.array([*map(len, words)], dtype=np.int32)), list(ids)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from torch import Tensor
 
-from nmt.registry import PathString, Positive, Section
+from nmt.registry import Count, PathString, Positive, Section
 
 if TYPE_CHECKING:
     from nmt.model.attention import Alignment
@@ -25,11 +25,14 @@ class GuidedAlignmentConfig(Section):
     `0-0 1-2`, a line per line of the corpus's training text, with links between its words, from 0, which white space
     separates. Words are mapped to the model's tokens."""
 
-    def loss(self, alignment: Alignment, links: Float[Tensor, "B T S"]) -> Float[Tensor, ""]:
-        """−weight · Σ_t Σ_s A_ts log α_ts, in nats (Chen et al. 2016, section 3.2; Liu et al. 2016, equation 8).
+    half_life: Count | None = None
+    """After so many updates the weight is half as large, after twice as many a quarter. By default it stays."""
 
-        A row of A sums to 1, or is 0 for a target position without links. Source positions with weight 0, which the
-        scope does not see, have no loss.
+    def loss(self, alignment: Alignment, links: Float[Tensor, "B T S"], step: int = 0) -> Float[Tensor, ""]:
+        """−w · Σ_t Σ_s A_ts log α_ts, in nats (Chen et al. 2016, section 3.2; Liu et al. 2016, equation 8).
+
+        w = weight · 2^(−step / half_life), after `step` updates. A row of A sums to 1, or is 0 for a target position
+        without links. Source positions with weight 0, which the scope does not see, have no loss.
         """
         weights, positions = alignment
         if positions is not None:  # of a window
@@ -38,4 +41,5 @@ class GuidedAlignmentConfig(Section):
             links = links.gather(2, positions.clamp(0, links.shape[2] - 1)) * inside
         seen = weights > 0
         logarithms = weights.where(seen, 1).float().log()
-        return -self.weight * (links * logarithms).sum()
+        weight = self.weight if self.half_life is None else self.weight * 0.5 ** (step / self.half_life)
+        return -weight * (links * logarithms).sum()

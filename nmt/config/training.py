@@ -66,7 +66,7 @@ class NoGuidedAlignment(Section):
     def _not_here(cls, values: Any) -> Any:
         raise ValueError("it needs the add-on nmt.align; remove it, or install that")
 
-    def loss(self, alignment: Any, links: Any) -> Any:
+    def loss(self, alignment: Any, links: Any, step: int) -> Any:
         """The weighted cross-entropy of attention weights beside links, in nats, summed over target positions."""
 
 

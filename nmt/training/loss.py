@@ -18,7 +18,7 @@ from nmt.data.batching import Batch, send
 from nmt.model.attention import Alignment
 from nmt.model.seq2seq import Seq2Seq
 
-Guidance: TypeAlias = Callable[[Alignment, Float[Tensor, "B T S"]], Float[Tensor, ""]]
+Guidance: TypeAlias = Callable[[Alignment, Float[Tensor, "B T S"], int], Float[Tensor, ""]]
 
 
 class Loss(NamedTuple):
@@ -31,8 +31,11 @@ class Loss(NamedTuple):
 class BatchLoss(nn.Module):
     """The loss of a batch, summed over its target tokens. A module, because DistributedDataParallel needs one.
 
-    `guidance` is a further loss, of the attention weights beside the links of a batch, if it has them.
+    `guidance` is a further loss, of the attention weights beside the links of a batch, if it has them, after so many
+    updates.
     """
+
+    global_step = 0
 
     def __init__(self, model: Seq2Seq, smoothing: float, guidance: Guidance | None = None) -> None:
         super().__init__()
@@ -56,7 +59,7 @@ class BatchLoss(nn.Module):
         loss = self.output_loss(features, batch.target_output.flatten()[positions])
         if self.guidance is None or batch.links is None:
             return loss
-        return Loss(loss.smoothed + self.guidance(alignment, batch.links), loss.nll)
+        return Loss(loss.smoothed + self.guidance(alignment, batch.links, self.global_step), loss.nll)
 
     def output_loss(self, features: Float[Tensor, "N F"], targets: Int[Tensor, " N"]) -> Loss:
         """The loss of the output layer's tokens."""

@@ -112,7 +112,7 @@ def update(
     None for a batch of which it has no shard. `rate` is the learning rate, `global_step` the number of updates before.
     """
     model, losses, optimizer = train_state.model, train_state.losses, train_state.optimizer
-    set_global_step(model, global_step)
+    set_global_step(losses, global_step)
     [tokens] = group.total(sum(batch.target_tokens for batch in batches if batch))
     forcing = config.teacher_forcing
     ratio = forcing.component("schedule").at(global_step)
@@ -145,9 +145,9 @@ def update(
 
 
 def set_global_step(model: nn.Module, global_step: int) -> None:
-    """Set the number of updates before this one, by which a local scope's window narrows in training."""
+    """Set the number of updates before this one, by which a local scope's window and a guidance's weight shrink."""
     for module in model.modules():
-        if isinstance(module, LocalScope):
+        if isinstance(module, LocalScope | BatchLoss):
             module.global_step = global_step
 
 

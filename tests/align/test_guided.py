@@ -23,6 +23,7 @@ from nmt.system.errors import UserError
 from nmt.training.interruption import StopSignals
 from nmt.training.loss import BatchLoss
 from nmt.training.run import run
+from nmt.training.update import set_global_step
 from nmt.translator import Translator
 
 LINKS = [np.array([[0, 0], [1, 0], [2, 1], [3, 1], [1, 2]]), np.array([[0, 1]])]
@@ -49,6 +50,8 @@ def test_the_loss_is_the_cross_entropy_of_the_links() -> None:
     links = torch.tensor([[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]])
     expected = -0.5 * (0.5 * np.log(0.5) + 0.5 * np.log(0.25))  # the weight 0 of the second row is not seen
     assert GUIDED.loss(Alignment(weights, None), links).item() == pytest.approx(expected)
+    fading = GuidedAlignmentConfig(weight=0.5, half_life=10)
+    assert fading.loss(Alignment(weights, None), links, step=20).item() == pytest.approx(expected / 4)
     window = Alignment(weights[:, :, :2], torch.tensor([[[1, 2], [2, 3]]]))  # position 3 is behind the source's end
     assert GUIDED.loss(window, links).item() == pytest.approx(-0.5 * 0.5 * np.log(0.5))
 
@@ -118,3 +121,14 @@ def test_guided_alignment_needs_attention(make_config: Callable[..., Config]) ->
     config = make_config("model.attention.wiring=none", "training.guided_alignment={weight: 1}")
     with pytest.raises(UserError, match=r"set model\.attention\.wiring to bahdanau or luong"):
         run(config, StopSignals(), resume=False)
+
+
+def test_the_weight_fades_with_the_updates() -> None:
+    losses = BatchLoss(tiny_model(ATTENTIVE[0]), 0.0, GuidedAlignmentConfig(weight=2, half_life=5).loss)
+    without = BatchLoss(losses.model, 0.0)(BATCH).smoothed
+    added = []
+    for step in (0, 5):
+        set_global_step(losses, step)
+        added.append((losses(BATCH).smoothed - without).item())
+    assert added[0] > 0
+    assert added[1] == pytest.approx(added[0] / 2, rel=1e-5)

@@ -29,7 +29,9 @@ def parser() -> Parser:
     test_set.add_argument("--reference", type=Path, metavar="FILE", help="the reference translation of --source")
     shared.add_data_folder(test_set)
     add("--output", type=Path, metavar="DIR", help="write evaluation.json, figures and translations there")
-    add("--alignment", type=Path, metavar="FILE", help="score attention against these gold word links (0-0 1?2 …)")
+    add(
+        "--gold", "--alignment", type=Path, metavar="FILE", help="score attention against these gold word links (0-0 …)"
+    )
     add("--alignment-words", choices=("spacy", "whitespace"), help="words that its links count (default: spacy)")
     shared.add_search_options(parser)
     add("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
@@ -83,9 +85,9 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config], languages
         first = next(iter(configs.values()))
         data = shared.corpus_config(options, first)
         test_set = checkpoints.corpus_test_set(first.model_copy(update={"data": data}), split)
-    if options.alignment is None:
+    if options.gold is None:
         return test_set
-    words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.alignment)
+    words = word_pairs(test_set.text, languages, options.alignment_words or "spacy", options.gold)
     return replace(test_set, words=words)
 
 
@@ -93,7 +95,7 @@ def _check(options: argparse.Namespace) -> None:
     """Raise `UserError` if options exclude each other, before anything is loaded."""
     if not options.checkpoints and not options.ensemble:
         raise UserError("no CHECKPOINT given: name one, or several with --ensemble")
-    shared.refuse_alone(options, {"source": "reference", "reference": "source", "alignment_words": "alignment"})
+    shared.refuse_alone(options, {"source": "reference", "reference": "source", "alignment_words": "gold"})
     if options.output is not None:
         if (options.output / "evaluation.json").exists():
             raise UserError(f"{options.output} already holds an evaluation: choose another --output, or remove it")

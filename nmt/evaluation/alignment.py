@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float
 
+from nmt import addons
 from nmt.decoding.word_alignment import Link, token_shares, word_attention
 from nmt.evaluation.by_length import resampled_sums
 from nmt.evaluation.scores import spacy_tokens
@@ -59,7 +60,13 @@ class AlignmentScore:
 
 
 def read_links(path: Path) -> list[Links]:
-    """Gold links from a file, plain or .gz: a line per pair, "0-0 1?2" for a sure and a possible link, source first."""
+    """Gold links from a file, plain or .gz: a line per pair, "0-0 1?2" for a sure and a possible link, source first.
+
+    With the add-on `nmt.align`, a file may have another format, too (see `nmt.align.gold`).
+    """
+    room = addons.offered("gold")
+    if room is not None and (other := room.read_other_links(path)) is not None:
+        return other
     result = []
     for number, line in enumerate(read_lines(path), start=1):
         links: dict[str, set[Link]] = {"-": set(), "?": set()}

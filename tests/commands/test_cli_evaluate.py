@@ -28,7 +28,7 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--output", "NEW"],
         ["--beam", "1"],
         ["--length-penalty", "0.5"],
-        ["--alignment", str(runs.parent / "text.align")],
+        ["--gold", str(runs.parent / "text.align")],
         ["--alignment", str(runs.parent / "text.align"), "--alignment-words", "whitespace"],
         ["--device", "cpu", "--threads", "1"],
         ["--precision", "bf16"],
@@ -43,9 +43,9 @@ def test_every_option_runs_alone_and_with_all_others(
         scored_on = "" if "--source" in arguments else "on validation" if "--split" in arguments else "on test"
         assert head.split("BLEU")[0].split() == ["Scores", *scored_on.split()]
     for arguments, words in (
-        ([best, "--alignment", "gold.align"], "gold.align does not exist"),
+        ([best, "--gold", "gold.align"], "gold.align does not exist"),
         ([best, "--alignment", files[0]], f"{files[0]}, line 1: 'der' is not a link"),
-        ([best, "--alignment-words", "spacy"], "--alignment-words needs --alignment"),
+        ([best, "--alignment-words", "spacy"], "--alignment-words needs --gold"),
         ([best, "--output", str(tmp_path / "2")], f"{tmp_path / '2'} already holds an evaluation"),
     ):
         assert main(["evaluate", *arguments]) == 2

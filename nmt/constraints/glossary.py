@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from nmt.decoding.translation import Translation
 from nmt.system.errors import UserError
 from nmt.text.corpus import read_lines
 
@@ -23,6 +24,7 @@ class Term:
     source: str
     targets: tuple[str, ...]
     case: bool = False  # whether the source must have the same capitals
+    exact: bool = False  # whether translations have no capital at the beginning of a sentence
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Glossary:
             key = _words(term.source, term.case), term.case
             before = merged.get(key)
             targets = term.targets if before is None else tuple(dict.fromkeys(before.targets + term.targets))
-            merged[key] = Term(term.source, targets, term.case)
+            merged[key] = replace(term, targets=targets)
         return cls(tuple(merged.values()))
 
     def matches(self, text: str) -> list[Match]:
@@ -103,6 +105,20 @@ class Glossary:
     @cached_property
     def _lengths(self) -> list[int]:
         return sorted({len(words) for words, _ in self._index}, reverse=True)
+
+
+def respelled(translation: Translation, terms: Glossary) -> Translation:
+    """A translation by a model without capitals, with those that its terms have."""
+    words = {target.lower(): target for term in terms.terms for target in term.targets if target != target.lower()}
+    longest_first = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    if not words:
+        return translation
+    return replace(
+        translation,
+        text=re.sub(rf"(?<!\w)(?:{longest_first})(?!\w)", lambda match: words[match[0]], translation.text),
+        n_best=tuple(respelled(one, terms) for one in translation.n_best),
+        sentences=tuple(respelled(one, terms) for one in translation.sentences),
+    )
 
 
 def _words(text: str, case: bool) -> tuple[str, ...]:

@@ -1,91 +1,100 @@
 """How far a hypothesis has met its constraints, as states of an automaton that is built while it is used.
 
-A constraint is met by one of its forms (sequences of ids), written in one go. Each id counts for one constraint. A form
-whose last word goes on behind it ("bike" in "bikes") does not count.
+A constraint has forms (sequences of ids), of which one must be written in one go; each id counts for one constraint. As
+tokens may be pieces of words, a form does not count where its first word has other capitals, or where its last word
+goes on ("bike" in "bikes"). One that begins with BOS counts only at the beginning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+from nmt.text.vocabulary import BOS
 
 Ids: TypeAlias = tuple[int, ...]
 Forms: TypeAlias = tuple[Ids, ...]
-ANOTHER = -1  # an id that begins a word and is in no form
 
 
-class State:
-    """The constraints that are open, and the last ids, if they begin a form of one of these (`run`).
+class Rules(NamedTuple):
+    """What holds for all constraints of a sentence.
 
-    The forms that `run` ends with count once the next id begins a word.
+    The ids `inside` go on with the word before them, and each of `alone` is a word. Those in `ordered` are written in
+    the order of their constraints. `marks` are those of case, which hold for the id behind them.
     """
 
-    def __init__(
-        self, open_: tuple[Forms, ...], run: Ids, inside: Collection[int], states: dict[object, State]
-    ) -> None:
-        self.open, self.run, self._inside, self._states = open_, run, inside, states
-        self._after: dict[int, State] = {}
+    inside: Collection[int] = ()
+    alone: Collection[int] = ()
+    ordered: Collection[int] = ()
+    marks: Collection[int] = ()
+
+
+@dataclass(eq=False)
+class State:
+    """The constraints that are `open`, by number, and the last ids, if they begin a form of one (`run`).
+
+    `last` is the constraint that was just met, and its ids: a next id that goes on with their word opens it again.
+    `is_marked` says whether a mark of case outside `run` holds for the next id.
+    """
+
+    constraints: tuple[Forms, ...]
+    rules: Rules
+    open: tuple[int, ...]
+    run: Ids = ()
+    last: tuple[int, Ids] | None = None
+    is_marked: bool = False
+    _states: dict[object, State] = field(default_factory=dict, repr=False)  # all states of the automaton
+    _next: dict[int, State] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def first(cls, constraints: Iterable[Forms], inside: Collection[int]) -> State:
-        """The state before any id. The ids `inside` go on with the word before them."""
-        return cls(tuple(constraints), (), inside, {})
+    def first(cls, constraints: Iterable[Forms], rules: Rules) -> State:
+        """The state of a hypothesis that is BOS alone."""
+        forms = tuple(constraints)
+        return cls(forms, rules, tuple(range(len(forms)))).after(BOS)
 
     def after(self, token: int) -> State:
         """The state once `token` is written."""
-        if token not in self._after:
-            self._after[token] = self._read(token)
-        return self._after[token]
+        if token not in self._next:
+            self._next[token] = self._read(token)
+        return self._next[token]
 
     def _read(self, token: int) -> State:
-        open_, run = self.open, (*self.run, token)
-        while run and not any(_begins(forms, run) for forms in open_):
-            for length in range(len(run) - 1, 0, -1):
-                met = next((n for n, forms in enumerate(open_) if run[:length] in forms), None)
-                if met is not None and run[length] not in self._inside:
-                    open_, run = open_[:met] + open_[met + 1 :], run[length:]
-                    break
-            else:
-                run = run[1:]
-        if (open_, run) == (self.open, self.run):
-            return self
-        key = open_, run
+        open_, run, last, is_mark = self.open, self.run, self.last, token in self.rules.marks
+        if last and token in self.rules.inside:
+            open_, run = tuple(sorted((*open_, last[0]))), last[1]
+        run = (*run, token)
+        while run and not any(form[: len(run)] == run for n in open_ for form in self.constraints[n]):
+            run = run[1:]
+        if run == (token,) and self.is_marked and not is_mark:
+            run = ()
+        last = last if is_mark else None
+        met = next((n for n in open_ if run in self.constraints[n]), None)
+        if met is not None:
+            last = (met, run) if run[-1] not in self.rules.alone else None
+            open_, run = tuple(n for n in open_ if n != met), ()
+        key = open_, run, last, is_mark and not run
         if key not in self._states:
-            self._states[key] = State(open_, run, self._inside, self._states)
+            self._states[key] = State(self.constraints, self.rules, *key, self._states)
         return self._states[key]
 
     @cached_property
-    def left(self) -> tuple[Forms, ...]:
-        """The constraints that are not met if the sentence ends here."""
-        return self.after(ANOTHER).open
-
-    @cached_property
     def need(self) -> int:
-        """The smallest number of ids that are still to be written."""
-        going_on = [
-            _shortest(self.open[:n] + self.open[n + 1 :]) + len(form) - len(self.run)
-            for n, forms in enumerate(self.open)
-            for form in forms
-            if self.run and form[: len(self.run)] == self.run
-        ]
-        return min([_shortest(self.left), *going_on])
+        """The number of ids that must still be written, at least."""
+        shortest = {n: min(len(form) for form in self.constraints[n] if form[0] != BOS) for n in self.open}
+        going_on = [len(form) - len(self.run) - shortest[n] for n, form in self._begun]
+        return sum(shortest.values()) + min([self.is_marked and bool(shortest), *going_on])  # a mark needs another word
 
     @cached_property
     def next_ids(self) -> frozenset[int]:
-        """The ids that begin a form of a constraint, or go on with one that is begun."""
-        length = len(self.run)
-        ongoing = {
-            form[length] for forms in self.open for form in forms if length < len(form) and form[:length] == self.run
-        }
-        if self.run and ongoing and self.need < _shortest(self.left):
-            return frozenset(ongoing)
-        return frozenset(ongoing | {form[0] for forms in self.left for form in forms})
+        """The ids that go on with `run`, and those that begin a form."""
+        first = [form[0] for n in self.open for form in self.constraints[n] if form[0] != BOS and not self.is_marked]
+        later = [token for token in first if token in self.rules.ordered][1:]
+        return frozenset(form[len(self.run)] for _, form in self._begun) | set(first).difference(later)
 
-
-def _begins(forms: Forms, ids: Ids) -> bool:
-    return any(form[: len(ids)] == ids for form in forms)
-
-
-def _shortest(constraints: Iterable[Forms]) -> int:
-    return sum(min(map(len, forms)) for forms in constraints)
+    @cached_property
+    def _begun(self) -> list[tuple[int, Ids]]:
+        """The forms that `run` begins, with the numbers of their constraints."""
+        forms = ((n, form) for n in self.open for form in self.constraints[n])
+        return [(n, form) for n, form in forms if self.run and form[: len(self.run)] == self.run]

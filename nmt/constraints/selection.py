@@ -1,31 +1,43 @@
 """Beam search with constraints: dynamic beam allocation (Post and Vilar 2018, section 3).
 
 Candidates are each hypothesis' best next tokens, and the next tokens of constraints. The beam is divided among banks:
-hypotheses that have as many tokens of constraints compete with each other alone. A hypothesis ends only once all
-constraints are met. Before the last step at which what is left still fits, nothing else is written.
+hypotheses that need as many more tokens of constraints compete with each other alone. A hypothesis ends only once all
+constraints are met, and nothing else is written where the rest of `max_length` is just enough for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt.constraints.progress import Forms, Ids, State
+from nmt.constraints.progress import Forms, Ids, Rules, State
 from nmt.decoding.beam_search import best_candidates
 
 BLOCKED = -100.0  # nats behind the best token: that of a constraint which `block_repeats` rules out
+BONUS = 5.0  # nats for each token of a constraint, where the beam has no room for all banks
 PER_HYPOTHESIS = 3  # candidates besides those of constraints
+
+
+class Option(NamedTuple):
+    """A candidate: its score, its parent's column, its token, and how far it has met its constraints."""
+
+    score: float
+    parent: int
+    token: int
+    state: State
 
 
 class Selection:
     """Chooses the candidates of beam search (`Choose`), so that each sentence meets its constraints.
 
-    `constraints[i]` are those of sentence i; sentences without any get `best_candidates`. The ids `inside` go on with
-    the word before them; those in `reserved` are written where they are the next id of a constraint, and nowhere else.
+    `constraints[i]` are those of sentence i; sentences without any get `best_candidates`. For `inside` and `marks` see
+    `Rules`. The ids in `reserved`, which are words, are written where they are the next id of a constraint, and nowhere
+    else, and those of them in `ordered[i]` in the order of their constraints.
     """
 
     def __init__(
@@ -35,111 +47,106 @@ class Selection:
         eos: int,
         max_length: int,
         inside: Collection[int] = (),
+        marks: Collection[int] = (),
         reserved: Collection[int] = (),
+        ordered: Sequence[Collection[int]] | None = None,
     ) -> None:
-        self.first = [State.first(forms, inside) for forms in constraints]
+        self.first = [
+            State.first(forms, Rules(inside, reserved, in_order, marks))
+            for forms, in_order in zip(constraints, ordered or [()] * len(constraints), strict=True)
+        ]
         self.eos, self.max_length, self.reserved = eos, max_length, sorted(reserved)
-        self.states: list[dict[Ids, State]] = [{} for _ in constraints]
+        self.states: list[Mapping[Ids, State]] = [{} for _ in constraints]  # those of the current hypotheses
 
     def __call__(
         self, totals: Float[Tensor, "B K V"], count: int, ids: Int[Tensor, "B K L"], indices: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B C"], Int[Tensor, "B C"], Int[Tensor, "B C"]]:
-        numbers = indices.tolist()
-        rows = [row for row, number in enumerate(numbers) if self.first[number].open]
-        if self.reserved and not rows:
-            totals[:, :, self.reserved] = -torch.inf
-        if not rows:
-            return best_candidates(totals, count)
-        few = torch.tensor(rows, device=totals.device)
+        sentences = indices.tolist()
+        rows = [row for row, sentence in enumerate(sentences) if self.first[sentence].constraints]
+        few = torch.tensor(rows, dtype=torch.long, device=totals.device)
         written = ids[few].tolist()
         states = [
-            [self._state(numbers[row], tuple(hypothesis)) for hypothesis in hypotheses]
+            [self._state(sentences[row], tuple(hypothesis)) for hypothesis in hypotheses]
             for row, hypotheses in zip(rows, written, strict=True)
         ]
         forced = [
-            (row, k, token)
-            for row, row_states in zip(rows, states, strict=True)
-            for k, state in enumerate(row_states)
-            for token in state.next_ids
+            (n, k, token) for n, group in enumerate(states) for k, state in enumerate(group) for token in state.next_ids
         ]
-        at = torch.tensor(forced, dtype=torch.long, device=totals.device).view(-1, 3).unbind(1)
-        scores = totals[at]
+        n, k, token = torch.tensor(forced, dtype=torch.long, device=totals.device).view(-1, 3).unbind(1)
+        scores = totals[few[n], k, token]
         if self.reserved:
             totals[:, :, self.reserved] = -torch.inf
-            totals[at] = scores
+            totals[few[n], k, token] = scores
         best = best_candidates(totals, count)
+        if not rows:
+            return best
         values, tokens = _likely(totals[few], count)
-        candidates = [
-            {
-                (k, token): score
-                for k, pairs in enumerate(zip(v, t, strict=True))
-                for score, token in zip(*pairs, strict=True)
-            }
-            for v, t in zip(values.tolist(), tokens.tolist(), strict=True)
-        ]
-        place = {row: n for n, row in enumerate(rows)}
-        for (row, k, token), score in zip(forced, scores.tolist(), strict=True):
-            n = place[row]
-            top, second = values[n, k, :2].tolist()
-            if second > -torch.inf:  # or a prefix is forced
-                candidates[n][k, token] = max(score, top + BLOCKED)
-        columns = [
-            self._choose(numbers[row], written[n], states[n], candidates[n], best[0].shape[1], count // 2)
-            for n, row in enumerate(rows)
-        ]
+        candidates = _candidates(values.tolist(), tokens.tolist(), forced, scores.tolist())
+        width, beam_size = best[0].shape[1], count // 2
+        columns = []
+        for row, group, of_row, hypotheses in zip(rows, states, candidates, written, strict=True):
+            ending, going_on = self._select(group, of_row, self.max_length - len(hypotheses[0]), beam_size)
+            self.states[sentences[row]] = {(*hypotheses[o.parent], o.token): o.state for o in going_on[:beam_size]}
+            filler = [(-torch.inf, 0, 0)] * width
+            columns.append(zip(*[*(option[:3] for option in ending + going_on), *filler][:width], strict=True))
         for tensor, lists in zip(best, zip(*columns, strict=True), strict=True):
             tensor[few] = torch.tensor(lists, dtype=tensor.dtype, device=tensor.device)
         return best
 
-    def _state(self, number: int, ids: Ids) -> State:
-        state = self.states[number].get(ids)
-        return state if state is not None else reduce(State.after, ids[1:], self.first[number])
+    def _state(self, sentence: int, ids: Ids) -> State:
+        state = self.states[sentence].get(ids)
+        return state if state is not None else reduce(State.after, ids[1:], self.first[sentence])
 
-    def _choose(
-        self,
-        number: int,
-        written: Sequence[Sequence[int]],
-        states: Sequence[State],
-        candidates: dict[tuple[int, int], float],
-        width: int,
-        beam_size: int,
-    ) -> tuple[list[float], list[int], list[int]]:
-        """A sentence's candidates: those that end, those that go on, and −∞ up to `width`."""
-        room = self.max_length - len(written[0])
-        options = []  # score, parent, token, state
-        for (k, token), score in candidates.items():
-            if score == -torch.inf or (token == self.eos and states[k].left):
-                continue
-            options.append((score, k, token, states[k] if token == self.eos else states[k].after(token)))
-        fitting = [option for option in options if option[3].need <= room or option[2] == self.eos]
-        options = sorted(fitting or options, key=lambda option: -option[0])
-        banks: dict[int, list[tuple[float, int, int, State]]] = {}
-        for option in options:
-            banks.setdefault(0 if option[2] == self.eos else option[3].need, []).append(option)
-        slots = allocate({need: len(bank) for need, bank in banks.items()}, beam_size)
-        first = [option for need in sorted(banks) for option in banks[need][: slots[need]]]
-        rest = [option for need in sorted(banks) for option in banks[need][slots[need] :]]
-        going_on = [option for option in first + rest if option[2] != self.eos]
-        self.states[number] = {(*written[k], token): state for _, k, token, state in going_on[:beam_size]}
-        chosen = ([option for option in first if option[2] == self.eos] + going_on)[:width]
-        padding = width - len(chosen)
-        return (
-            [option[0] for option in chosen] + [-torch.inf] * padding,
-            [option[1] for option in chosen] + [0] * padding,
-            [option[2] for option in chosen] + [0] * padding,
-        )
+    def _select(
+        self, states: Sequence[State], candidates: Mapping[tuple[int, int], float], room: int, beam_size: int
+    ) -> tuple[list[Option], list[Option]]:
+        """A sentence's candidates: those that end, and those that go on, with `room` for more tokens behind them."""
+        options = [
+            Option(score, k, token, states[k] if token == self.eos else states[k].after(token))
+            for (k, token), score in candidates.items()
+            if score > -torch.inf and not (token == self.eos and states[k].open)
+        ]
+        options = [option for option in options if option.state.need <= room] or options
+        banks: dict[int, list[Option]] = {}
+        for option in sorted(options, key=lambda option: -option.score):
+            banks.setdefault(option.state.need, []).append(option)
+        slots = allocate({need: (len(bank), bank[0].score) for need, bank in banks.items()}, beam_size)
+        kept = [option for need, count in slots.items() for option in banks[need][:count]]
+        spare = [option for need, count in slots.items() for option in banks[need][count:]]
+        going_on = [option for option in kept + spare if option.token != self.eos]
+        return [option for option in kept if option.token == self.eos], going_on
 
 
-def allocate(sizes: dict[int, int], beam_size: int) -> dict[int, int]:
-    """How many hypotheses of each bank, by what they still need, stay in the beam.
+def allocate(banks: Mapping[int, tuple[int, float]], beam_size: int) -> dict[int, int]:
+    """How many hypotheses of each bank stay in the beam, by the number of tokens that they need, the least first.
 
-    As many of each, the rest of those with the least need; what a bank has not goes to those with the next less need.
+    `banks` has the size and the best score of each. All have the same share; what is left, and what a bank does not
+    fill, goes to those that need least. Of more banks than hypotheses, those stay that have the best score and
+    `BONUS` for each token of a constraint.
     """
-    order = sorted(sizes)
-    slots = {need: min(sizes[need], beam_size // len(order)) for need in order}
-    for need in order:
-        slots[need] += min(sizes[need] - slots[need], beam_size - sum(slots.values()))
+    best = sorted(banks, key=lambda need: BONUS * need - banks[need][1])[:beam_size]
+    slots = {need: min(banks[need][0], beam_size // len(best)) for need in sorted(best)}
+    for need in slots:
+        slots[need] += min(banks[need][0] - slots[need], beam_size - sum(slots.values()))
     return slots
+
+
+def _candidates(
+    values: Sequence[Sequence[Sequence[float]]],
+    tokens: Sequence[Sequence[Sequence[int]]],
+    forced: Sequence[tuple[int, int, int]],
+    scores: Sequence[float],
+) -> list[dict[tuple[int, int], float]]:
+    """The candidates of each sentence: their scores, by parent and token."""
+    candidates = [
+        {(k, token): score for k, row in enumerate(zip(v, t, strict=True)) for score, token in zip(*row, strict=True)}
+        for v, t in zip(values, tokens, strict=True)
+    ]
+    for (n, k, token), score in zip(forced, scores, strict=True):
+        best = values[n][k]
+        if best[1] > -torch.inf:  # the next token is not that of a prefix
+            candidates[n][k, token] = max(score, best[0] + BLOCKED)
+    return candidates
 
 
 def _likely(totals: Float[Tensor, "B K V"], count: int) -> tuple[Float[Tensor, "B K X"], Int[Tensor, "B K X"]]:
@@ -148,8 +155,8 @@ def _likely(totals: Float[Tensor, "B K V"], count: int) -> tuple[Float[Tensor, "
     The tokens are those that come closest to the best one of any hypothesis: they hold the best one of each.
     """
     peaks = totals.amax(dim=2, keepdim=True)
-    peaks = peaks.masked_fill(peaks == -torch.inf, 0.0)
-    tokens = (totals - peaks).amax(dim=1).topk(min(count, totals.shape[2]), dim=1).indices
-    few = totals.gather(2, tokens.unsqueeze(1).expand(-1, totals.shape[1], -1))
-    values, index = few.topk(min(PER_HYPOTHESIS, few.shape[2]), dim=2)
-    return values, tokens.unsqueeze(1).expand(-1, totals.shape[1], -1).gather(2, index)
+    distances = totals - peaks.masked_fill(peaks == -torch.inf, 0.0)
+    tokens = distances.amax(dim=1).topk(min(count, totals.shape[2]), dim=1).indices
+    tokens = tokens.unsqueeze(1).expand(-1, totals.shape[1], -1)
+    values, index = totals.gather(2, tokens).topk(min(PER_HYPOTHESIS, tokens.shape[2]), dim=2)
+    return values, tokens.gather(2, index)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from nmt.constraints.glossary import Glossary, Term
+from nmt.constraints.forms import inside_ids, mark_ids, term_constraints
+from nmt.constraints.glossary import Glossary, Term, respelled
 from nmt.constraints.marked import Marking
-from nmt.constraints.progress import Forms
 from nmt.constraints.selection import Selection
 from nmt.decoding.beam_search import Choose
 from nmt.decoding.translation import Translation
 from nmt.system.errors import UserError
-from nmt.system.wording import truncate
 from nmt.text.limits import Readable
-from nmt.text.tokenizers.case import MARKS, SPACE_MARK
-from nmt.text.vocabulary import EOS, UNK
+from nmt.text.vocabulary import EOS
 from nmt.translator import Translator
 
 if TYPE_CHECKING:
@@ -54,45 +51,34 @@ class ConstrainedTranslator(Translator):
             marking = Marking(sentences, markup, mnemonics)
             return marking.translate(translate, attention=attention, found=found)
         terms = glossary if isinstance(glossary, Glossary) else Glossary.of(glossary or {})
-        terms = Glossary.of([*terms.terms, *(Term(name, (name,), case=True) for name in keep)])
+        terms = Glossary.of([*terms.terms, *(Term(name, (name,), case=True, exact=True) for name in keep)])
         if not terms.terms:
             return super().translate(sentences, **options)
-        if options.get("constrain") is not None:
-            raise UserError("constrain and glossary exclude each other: give one of them")
-        if self._settings(_search(options)).sampling is not None:
+        search = self._settings(_search(options))
+        if search.sampling is not None:
             raise UserError("a glossary and names to keep need beam search: leave sampling out")
-        max_length = self._settings(_search(options)).max_length
+        if options.get("constrain") is not None:
+            raise UserError("constrain excludes glossary and keep: give one of them")
 
-        def constrain(readable: Sequence[Readable]) -> Choose | None:
-            constraints = [self._constraints(sentence.text, terms, max_length) for sentence in readable]
-            return Selection(constraints, eos=EOS, max_length=max_length, inside=self._inside)
+        def constrain(readable: Sequence[Readable]) -> Choose:
+            room = search.max_length - self._longest_prefix(options.get("prefix"))
+            constraints = [term_constraints(sentence.text, terms, self.target, room) for sentence in readable]
+            return self.select(constraints, max_length=search.max_length)
 
-        return super().translate(sentences, constrain=constrain, **options)
-
-    def _constraints(self, text: str, terms: Glossary, max_length: int) -> list[Forms]:
-        """The constraints of a sentence's terms, of which those that cannot be met are named."""
-        constraints = list[Forms]()
-        for match in terms.matches(text):
-            forms = [tuple(self.target.encode(target)) for target in match.term.targets]
-            forms = [form for form in forms if form and UNK not in form]
-            needed = sum(min(map(len, other)) for other in constraints)
-            if not forms:
-                _warn(match.term, "the model has no such tokens", text)
-            elif needed + min(map(len, forms)) > max_length:
-                _warn(match.term, f"no room in {max_length} tokens (max_length)", text)
-            else:
-                constraints.append(tuple(forms))
-        return constraints
+        seen = options.pop("found", None)
+        spelled = partial(respelled, terms=terms) if getattr(self.target.tokenizer, "lowercase", False) else _same
+        report = seen and (lambda number, translation: seen(number, spelled(translation)))
+        return [*map(spelled, super().translate(sentences, constrain=constrain, found=report, **options))]
 
     @cached_property
-    def _inside(self) -> frozenset[int]:
-        """The target ids that go on with the word before them."""
-        if not self.target.tokenizer.pieces:
-            return frozenset()
-        tokens = enumerate(self.target.vocabulary.tokens)
-        return frozenset(
-            i for i, token in tokens if token[0].isalnum() and token not in MARKS and SPACE_MARK not in token
-        )
+    def select(self) -> Callable[..., Selection]:
+        """`Selection` of this model's ids."""
+        return partial(Selection, eos=EOS, inside=inside_ids(self.target), marks=mark_ids(self.target))
+
+    def _longest_prefix(self, prefix: str | Sequence[str | Sequence[str]] | None) -> int:
+        """The number of tokens of the longest prefix of translations."""
+        prefixes = [prefix] if isinstance(prefix, str) else prefix or []
+        return max((len(self.target.prefix_ids(text)) for text in prefixes), default=0)
 
 
 def translator_type(_: Config) -> type[ConstrainedTranslator]:
@@ -105,5 +91,5 @@ def _search(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in others}
 
 
-def _warn(term: Term, reason: str, text: str) -> None:
-    print(f"{term.source!r} → {term.targets[0]!r} cannot be written: {reason}: {truncate(text)}", file=sys.stderr)
+def _same(translation: Translation) -> Translation:
+    return translation

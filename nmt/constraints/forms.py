@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Sequence
 
 from nmt.constraints.glossary import Glossary, Term
-from nmt.constraints.progress import Forms
+from nmt.constraints.progress import BEGINNING, Forms
 from nmt.system.wording import counted, truncate
 from nmt.text.codec import Codec
 from nmt.text.tokenizers.case import MARKS, SPACE_MARK
-from nmt.text.vocabulary import BOS, UNK
+from nmt.text.vocabulary import UNK
 
 
 def term_constraints(text: str, terms: Glossary, target: Codec, max_length: int) -> list[Forms]:
@@ -44,9 +44,9 @@ def forms_of(term: Term, target: Codec) -> Forms:
         if not ids or UNK in ids:
             continue
         has_space = target.tokenizer.pieces and not target.tokenizer.marks_words
-        forms += [(*space, *ids), (BOS, *ids)] if has_space else [tuple(ids)]
+        forms += [(*space, *ids), (BEGINNING, *ids)] if has_space else [tuple(ids)]
         if capital != ids and not term.exact and UNK not in capital:
-            forms.append((BOS, *capital))
+            forms.append((BEGINNING, *capital))
     return tuple(forms)
 
 
@@ -62,7 +62,7 @@ def mark_ids(target: Codec) -> frozenset[int]:
 
 
 def _shortest(forms: Sequence[Sequence[int]]) -> int:
-    return min(len(form) for form in forms if form[0] != BOS)
+    return min(len(form) for form in forms if form[0] != BEGINNING)
 
 
 def _warn(term: Term, reason: str, text: str) -> None:

@@ -2,7 +2,8 @@
 
 A constraint has forms (sequences of ids), of which one must be written in one go; each id counts for one constraint. As
 tokens may be pieces of words, a form does not count where its first word has other capitals, or where its last word
-goes on ("bike" in "bikes"). One that begins with BOS counts only at the beginning.
+goes on ("bike" in "bikes"). One that begins
+with `BEGINNING` counts only at the beginning of a sentence.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from nmt.text.vocabulary import BOS
-
 Ids: TypeAlias = tuple[int, ...]
 Forms: TypeAlias = tuple[Ids, ...]
+BEGINNING = -1  # in place of the id of BOS
 
 
 class Rules(NamedTuple):
@@ -52,7 +52,7 @@ class State:
     def first(cls, constraints: Iterable[Forms], rules: Rules) -> State:
         """The state of a hypothesis that is BOS alone."""
         forms = tuple(constraints)
-        return cls(forms, rules, tuple(range(len(forms)))).after(BOS)
+        return cls(forms, rules, tuple(range(len(forms)))).after(BEGINNING)
 
     def after(self, token: int) -> State:
         """The state once `token` is written."""
@@ -82,16 +82,19 @@ class State:
     @cached_property
     def need(self) -> int:
         """The number of ids that must still be written, at least."""
-        shortest = {n: min(len(form) for form in self.constraints[n] if form[0] != BOS) for n in self.open}
+        shortest = {n: min(len(form) for form in self.constraints[n] if form[0] != BEGINNING) for n in self.open}
         going_on = [len(form) - len(self.run) - shortest[n] for n, form in self._begun]
         return sum(shortest.values()) + min([self.is_marked and bool(shortest), *going_on])  # a mark needs another word
 
     @cached_property
     def next_ids(self) -> frozenset[int]:
         """The ids that go on with `run`, and those that begin a form."""
-        first = [form[0] for n in self.open for form in self.constraints[n] if form[0] != BOS and not self.is_marked]
-        later = [token for token in first if token in self.rules.ordered][1:]
-        return frozenset(form[len(self.run)] for _, form in self._begun) | set(first).difference(later)
+        first = [
+            form[0] for n in self.open for form in self.constraints[n] if form[0] != BEGINNING and not self.is_marked
+        ]
+        ordered = [token for token in first if token in self.rules.ordered]
+        free = {token for token in first if token not in self.rules.ordered}
+        return frozenset([*(form[len(self.run)] for _, form in self._begun), *free, *ordered[:1]])
 
     @cached_property
     def _begun(self) -> list[tuple[int, Ids]]:

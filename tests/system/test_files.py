@@ -54,7 +54,7 @@ def test_paths_that_cannot_be_written_are_the_users_error(tmp_path: Path, monkey
         (lambda path: files.write(path, b"three"), "folder", "folder cannot be written"),
         (files.require_new, "file", "file already exists: choose another --output"),
         (files.require_new, "link", "link already exists: choose another --output"),
-        (files.require_new, "file/c.safetensors", "file is not a folder that can be written"),
+        (files.require_new, "file/c.safetensors", "file is not a writable folder"),
         (lambda path: files.locked(path, "held").__enter__(), "file", r"cannot be locked \(Function not implemented\)"),
     ):
         with pytest.raises(UserError, match=message):

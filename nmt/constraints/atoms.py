@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -19,7 +20,8 @@ from numpy import ndarray
 
 ATOM = re.compile(r"\w+|[^\w\s]")
 WORD = re.compile(r"\S+")
-NOISE = 0.05  # weights below it are no links
+MARKS = ".,;:!?…()\"'„“”‚‘’»«"  # around words
+NOISE = 0.2  # weights below it are no links
 
 Links = Collection[tuple[int, int]]  # pairs of a source and a target word, from 0; words are between white space
 
@@ -95,11 +97,12 @@ def atom_weights(source: Atoms, target: Atoms, links: Mapping[tuple[int, int], f
     """The weights of links between atoms, from those between the words that they are part of.
 
     In a pair of linked words equal atoms are linked, and of the rest letters to letters. Atoms that are linked to equal
-    ones have no other links; equal atoms without links are linked in their order.
+    ones have no other links; equal atoms without links are linked in their order. Words that are copies, such as
+    placeholders, are linked to each other alone.
     """
     weights = np.zeros((len(target), len(source)))
     of_source, of_target = source.of_words(), target.of_words()
-    for (s, t), weight in links.items():
+    for (s, t), weight in _with_copies(source, target, links).items():
         rows, columns = of_target.get(t, []), of_source.get(s, [])
         equal = [(j, i) for j in rows for i in columns if target.texts[j] == source.texts[i]]
         for j, i in equal:
@@ -121,6 +124,16 @@ def atom_weights(source: Atoms, target: Atoms, links: Mapping[tuple[int, int], f
         if len(columns) == len(unlinked[1].get(text, ())):
             weights[unlinked[1][text], columns] = 1
     return weights
+
+
+def _with_copies(source: Atoms, target: Atoms, links: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], float]:
+    """The links, but for words with more than letters that are once in both texts: these have that link alone."""
+    sides = [WORD.findall(atoms.text) for atoms in (source, target)]
+    counts = [Counter(side) for side in sides]
+    unique = {word for word in counts[0] if counts[0][word] == counts[1][word] == 1 and not word.strip(MARKS).isalpha()}
+    copies = {(sides[0].index(word), sides[1].index(word)): 1.0 for word in unique}
+    taken = [{link[side] for link in copies} for side in (0, 1)]
+    return copies | {(s, t): weight for (s, t), weight in links.items() if s not in taken[0] and t not in taken[1]}
 
 
 def _positions(texts: Sequence[str], mask: ndarray) -> dict[str, list[int]]:

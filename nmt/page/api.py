@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -23,7 +23,6 @@ from nmt.page.test_sets import TestSets
 from nmt.system.errors import UserError, escape_controls
 from nmt.text.language import identifiable, likeliest_language
 from nmt.text.limits import most_characters
-from nmt.text.sentences import split_text
 from nmt.translator import Translator
 
 MOST_WORK = 2500  # tokens of a sentence by the beam
@@ -36,7 +35,8 @@ class Served:
     def __init__(self, name: str, translator: Translator, index: Index | None) -> None:
         self.name, self.translator, self.index = name, translator, index
         self.explaining = prepared(translator)
-        self.searching = self.explaining if translator.search.precision == "float32" else translator
+        is_prepared = translator.search.precision == "float32"
+        self.searching = replace(translator, model=self.explaining.model) if is_prepared else translator
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ async def set_sentence(server: Serving, id: str, line: int) -> Any:
 @router.post("/translate", response_model=schemas.Translated)
 async def translate(server: Serving, request: Request, question: schemas.TranslateRequest) -> Any:
     """Translate a sentence: text, tokens, score and attention."""
-    settings = question.beam_size, question.length_penalty, bool(question.prefix), question.attention
+    settings = question.beam_size, question.length_penalty, bool(question.prefix), question.attention, question.format
     served, cost = server.model(question)
     compute = partial(_translate, served.searching, server.queue.go_on)
     answer = server.queue.answer((question.model, settings), compute, question, len(question.text), cost)
@@ -200,11 +200,11 @@ def _translate(
     def report_translation(position: int, translation: Translation) -> None:
         answer = serializers.of_checked(translation)
         if translation.sentences:
-            sources = split_text(questions[position].text, translator.source.language).sentences
-            parts = zip(sources, translation.sentences, strict=True)
-            answer["sentences"] = [{"source": source} | serializers.of_checked(part) for source, part in parts]
+            parts = translation.sentences
+            answer["sentences"] = [{"source": part.source} | serializers.of_checked(part) for part in parts]
         report(position, answer)
 
+    more: dict[str, Any] = {"markup": True} if first.format == "html" else {}
     translator.translate(
         [question.text for question in questions],
         beam_size=first.beam_size,
@@ -213,6 +213,7 @@ def _translate(
         attention=first.attention,
         watch=go_on,
         found=report_translation,
+        **more,
     )
 
 

@@ -37,9 +37,13 @@ class SearchRequest(Question):
 
 
 class TranslateRequest(SearchRequest):
-    """A sentence to translate, and the text that the translation begins with. Without `attention` it is faster."""
+    """A sentence to translate, and the text that the translation begins with. Without `attention` it is faster.
+
+    The tags of `html` return in `text`; tokens are those of the text without them.
+    """
 
     prefix: Text = ""
+    format: Literal["text", "html"] = "text"
     attention: Annotated[bool, Field(strict=True)] = True
 
 

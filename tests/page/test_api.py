@@ -59,6 +59,22 @@ def test_a_translation_is_the_translators(client: TestClient, translator: Transl
     assert without == answer | {"attention": None}
 
 
+def test_html_is_translated_with_markup(
+    client: TestClient, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[bool] = []
+
+    def recorded(*arguments: Any, markup: bool = False, **options: Any) -> list[Any]:
+        calls.append(markup)
+        return translate(*arguments, **options)
+
+    translate = type(translator).translate
+    monkeypatch.setattr(type(translator), "translate", recorded)
+    for format in ("html", "text"):
+        assert client.post("/api/translate", json={"text": SENTENCE, "format": format}).status_code == 200
+    assert calls == [True, False]
+
+
 def test_a_model_searches_in_its_own_precision(make_translator: Maker) -> None:
     translators = {precision: make_translator(f"search.precision={precision}")[1] for precision in ("float32", "bf16")}
     models = {precision: (precision, translator) for precision, translator in translators.items()}

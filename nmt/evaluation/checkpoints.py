@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nmt import addons
 from nmt.config.run import Config
 from nmt.data.splits import SPLITS, load_split
 from nmt.decoding.word_alignment import best_links
@@ -61,7 +62,7 @@ def evaluate(
     `languages` are the codes of source and target, `edges` the upper ends of the length buckets, `search` arguments of
     `Translator.translate`. With `output`, scores, figures and translations are written there.
     """
-    text = test_set.text
+    text, room = test_set.text, addons.offered("attention_statistics")
     outputs = {name: _translate(name, one, text.source, search or {}) for name, one in translators.items()}
     lengths = by_length.source_lengths(text.source, languages[0])
     evaluations = [
@@ -71,11 +72,13 @@ def evaluate(
             scores=scores.score(hypotheses, text.target, languages[1]),
             by_length=by_length.bleu_by_length(hypotheses, text.target, lengths, edges, language=languages[1]),
             alignment=alignment_score(translators[name], test_set),
+            attention=None if room is None else room.statistics(translators[name], text),
         )
         for name, hypotheses in outputs.items()
     ]
     comparisons = scores.compare(outputs, text.target, target_language=languages[1])
     table = f"{test_set.corpus}\n\n{report.table(evaluations, comparisons)}"
+    table += "" if room is None else room.table(evaluations)
     if output is not None:
         try:
             paths = [report.write_translations(output, text, outputs)]

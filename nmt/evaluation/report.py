@@ -18,13 +18,17 @@ FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowerca
 
 @dataclass(frozen=True)
 class ModelEvaluation:
-    """What one checkpoint scored on one split of a corpus; `alignment` is None without gold links or attention."""
+    """What one checkpoint scored on one split of a corpus; `alignment` is None without gold links or attention.
+
+    `attention` is what the add-on `nmt.align` makes of it; empty without attention, None without the add-on.
+    """
 
     checkpoint: str
     split: str
     scores: Scores
     by_length: list[Bucket]
     alignment: AlignmentScore | None = None
+    attention: dict[str, float] | None = None
 
 
 def write(
@@ -123,7 +127,7 @@ def _score_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str]) -
     ]
     notes = {FLAVOURS[f]: UNDEFINED if values[f] is None else first.scores.signatures[f] for f in flavours}
     notes["length"] = "tokens of the translations / of the references; below 1, BLEU has a brevity penalty"
-    lines = [_model_table(heads, names, cells), "", *(f"{label:<11}  {note}" for label, note in notes.items())]
+    lines = [model_table(heads, names, cells), "", *(f"{label:<11}  {note}" for label, note in notes.items())]
     return "\n".join(lines)
 
 
@@ -152,7 +156,7 @@ def _alignment_table(evaluations: Sequence[ModelEvaluation], names: Sequence[str
     ]
     caption = "Alignment error rate (AER) of the attention to the reference, with precision and recall, in percent"
     heads = ["", "AER", "95 % interval", "precision", "recall"]
-    return f"{caption}\n{_model_table(heads, names, cells)}"
+    return f"{caption}\n{model_table(heads, names, cells)}"
 
 
 def _significance_table(comparisons: Sequence[Comparison], names: Sequence[str]) -> str:
@@ -161,14 +165,14 @@ def _significance_table(comparisons: Sequence[Comparison], names: Sequence[str])
     cells = [[f"{c.system_score - c.baseline_score:+.2f}", p] for c, p in zip(comparisons, p_values, strict=True)]
     lines = [
         f"Against {shortened(names[0], 40)}, {comparisons[0].test}",
-        _model_table(["", "BLEU", "p"], names[1:], cells),
+        model_table(["", "BLEU", "p"], names[1:], cells),
     ]
     lines += [f"p: {ONE_SIDED}"] if any(p != "-" for p in p_values) else []
     lines += [f"-: {MEANINGLESS}"] if "-" in p_values else []
     return "\n".join(lines)
 
 
-def _model_table(heads: Sequence[str], names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+def model_table(heads: Sequence[str], names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     """A row of cells for each model."""
     return _aligned([heads, *([shortened(name, 50), *row] for name, row in zip(names, cells, strict=True))])
 

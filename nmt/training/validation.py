@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import torch
 
+from nmt import addons
 from nmt.config.run import Config
 from nmt.data.batching import Batch, Example, collate
 from nmt.decoding.batches import longest_first
@@ -29,6 +30,7 @@ class Validation(NamedTuple):
     bleu: float  # sacreBLEU from 0 to 100; 0 where it is undefined
     hypotheses: list[str]
     chrf: float | None = None  # where BLEU is undefined, and this score takes its place
+    attention: dict[str, float] | None = None  # what the add-on `nmt.align` makes of it, of at most 500 pairs
 
 
 def validate(
@@ -53,7 +55,12 @@ def validate(
     hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(by_index))]
     references = [line.lower() for line in text.target] if config.data.target.lowercase else text.target
     bleu = sacrebleu_score(hypotheses, references, target.language)
-    return Validation(loss, bleu or 0.0, hypotheses, None if bleu is not None else chrf_score(hypotheses, references))
+    chrf, room = (
+        None if bleu is not None else chrf_score(hypotheses, references),
+        addons.offered("attention_statistics"),
+    )
+    attention = None if room is None else room.statistics(translator, text, most=500)
+    return Validation(loss, bleu or 0.0, hypotheses, chrf, attention)
 
 
 @torch.inference_mode()

@@ -37,8 +37,8 @@ def test_files_have_the_promised_fields_and_json_is_written_last(three, tmp_path
     assert list(content) == ["models", "significance"]
     flavours = ["bleu", "bleu_lowercase", "bleu_tokenized_lowercase", "chrf"]
     for model, evaluation in zip(content["models"], evaluations, strict=True):
-        fields = ["checkpoint", "split", *flavours, "length_ratio", "signatures", "by_length", "alignment"]
-        assert list(model) == fields
+        fields = ["checkpoint", "split", *flavours, "length_ratio", "signatures", "by_length"]
+        assert list(model) == [*fields, "alignment", "attention"]
         values = [evaluation.checkpoint, "valid", *(getattr(evaluation.scores, flavour) for flavour in flavours)]
         assert list(model.values())[:7] == [*values, evaluation.scores.length_ratio]
         assert list(model["signatures"]) == flavours

@@ -38,9 +38,10 @@ def test_the_events_the_screen_and_the_folder_of_a_run(
     folder = finish(config)
     common = {"event", "update", "epoch"}
     speeds = {"source_tokens_per_second", "target_tokens_per_second"}
+    attention = {f"attention_{name}" for name in ("entropy", "unattended", "overattended", "deviation")}
     fields = {
         "train": common | {"loss", "perplexity", "learning_rate", "skipped"} | speeds,
-        "validation": common | {"loss", "perplexity", "bleu", "seconds", "examples"},
+        "validation": common | {"loss", "perplexity", "bleu", "seconds", "examples", *attention},
         "end": common | {"reason", "best", "seconds"},
     }
     assert all(event.keys() == fields[event["event"]] for event in events(folder))

@@ -19,7 +19,7 @@ from types import ModuleType
 from nmt import __version__, addons
 from nmt.commands.options import Parser
 from nmt.system.errors import UserError
-from nmt.system.startup import open_closed_streams
+from nmt.system.startup import open_closed_streams, stop_imports_on_ctrl_c
 from nmt.system.values import is_unicode
 
 _ADDED = addons.commands()
@@ -79,6 +79,7 @@ def _run(arguments: Sequence[str]) -> int:
         if not is_unicode(argument):
             raise UserError(f"the argument {argument!r} is not in UTF-8: convert the text, or rename the file")
     options = _parser().parse_args(arguments)
+    stop_imports_on_ctrl_c()
     gc.set_threshold(100_000)  # of 700 by default: imports make a million objects, and no garbage
     command = module_of(options.command)
     # Intermixed, so that options may stand between a checkpoint and a sentence; subparsers cannot do that.

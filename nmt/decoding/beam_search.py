@@ -16,6 +16,8 @@ from torch import Tensor
 Tensors = TypeVar("Tensors", bound=tuple[Any, ...])
 LONGEST_LOOP = 6  # tokens
 Step = Callable[[Int[Tensor, " N"], Any, Any], tuple[Float[Tensor, "N V"], Any]]
+# From the scores of all candidates, how many to choose, the ids so far (BOS first) and the sentences' indices:
+# scores, parents and tokens of candidates. Of the first K, those of EOS end; the first others go on.
 Choose = Callable[[Float[Tensor, "B K V"], int, Int[Tensor, "B K L"], Int[Tensor, " B"]], tuple[Tensor, Tensor, Tensor]]
 
 
@@ -56,6 +58,20 @@ def select(tensors: Tensors, rows: Int[Tensor, " R"]) -> Tensors:
     return type(tensors)(*items) if hasattr(tensors, "_fields") else type(tensors)(items)
 
 
+def best_candidates(
+    totals: Float[Tensor, "B K V"], count: int, *_: Tensor
+) -> tuple[Float[Tensor, "B C"], Int[Tensor, "B C"], Int[Tensor, "B C"]]:
+    """The scores of each sentence's `count` best candidates (or all), best first, their parents, and their tokens.
+
+    C candidates have at most C tokens, which are among the C tokens with the best score in any row. So two searches
+    through few values replace a slow one through K·V.
+    """
+    tokens = totals.amax(dim=1).topk(min(count, totals.shape[2]), dim=1, sorted=False).indices
+    few = totals.gather(2, tokens.unsqueeze(1).expand(-1, totals.shape[1], -1)).flatten(1)
+    best, index = few.topk(min(count, few.shape[1]), dim=1)
+    return best, index // tokens.shape[1], tokens.gather(1, index % tokens.shape[1])
+
+
 def beam_search(
     step: Step,
     state: tuple[Any, ...],
@@ -70,18 +86,15 @@ def beam_search(
     prefix: Int[Tensor, "B P"] | None = None,
     not_thrice: Bool[Tensor, " V"] | None = None,
     watch: Callable[[Candidates], None] | None = None,
-    choose: Choose | None = None,
+    choose: Choose = best_candidates,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """Yields each sentence's index and its `n_best` hypotheses, best first, as soon as they are known.
 
     `step(last ids of N rows, state, memory)` returns the log-probabilities of each row's next id, to be overwritten,
     and the new state. `state` and `memory` begin with a row per sentence; `state` then has K, reordered with the
-    hypotheses; finished sentences leave both. A hypothesis ends when EOS is among the K best continuations of its
-    sentence, a sentence when K of them have ended, or at `max_length`, where unfinished ones compete as they are. K = 1
-    is greedy search. Hypotheses begin with `prefix`, as `force` has it. Behind it, no id in the mask `not_thrice` ends
-    three equal sequences in a row, of up to `LONGEST_LOOP` ids. `watch` is called with what each step chooses from.
-    `choose` takes the place of `best_candidates`, for search under constraints; it gets the ids so far, BOS first, and
-    the sentences' indices, too.
+    hypotheses. A hypothesis ends when EOS is among the K best continuations of its sentence, a sentence when K have
+    ended, or at `max_length`, where all compete as they are. K = 1 is greedy search. Hypotheses begin with `prefix`;
+    behind it, no id of `not_thrice` ends a third equal sequence. `choose` gives candidates, and `watch` sees them.
     """
     indices = _indices(memory)  # the unfinished sentences, by their index in the input
     ids, scores = indices.new_full((len(indices), 1, 1), bos), torch.zeros(len(indices), 1, device=indices.device)
@@ -90,8 +103,7 @@ def beam_search(
         log_p, state = step(ids[:, :, -1].flatten(), state, memory)
         log_p = _allowed(log_p.unflatten(0, scores.shape), ids, indices, prefix, not_thrice)
         totals = log_p.add_(scores.unsqueeze(2))
-        count = 2 * beam_size  # K may end, and K others are to continue
-        best, parents, tokens = choose(totals, count, ids, indices) if choose else best_candidates(totals, count)
+        best, parents, tokens = choose(totals, 2 * beam_size, ids, indices)  # K may end, and K others are to continue
         written = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
         is_hypothesis = ((tokens == eos) & (best > -torch.inf))[:, :beam_size]
         _add(ended, indices, written, best / length_penalty(length, alpha), is_hypothesis)
@@ -178,20 +190,6 @@ def _ranked(
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     for sentence in sentences.tolist():
         yield sentence, sorted(ended[sentence], key=lambda hypothesis: -hypothesis.score)[:n_best]
-
-
-def best_candidates(
-    totals: Float[Tensor, "B K V"], count: int
-) -> tuple[Float[Tensor, "B C"], Int[Tensor, "B C"], Int[Tensor, "B C"]]:
-    """The scores of each sentence's `count` best candidates (or all), best first, their parents, and their tokens.
-
-    C candidates have at most C tokens, which are among the C tokens with the best score in any row. So two searches
-    through few values replace a slow one through K·V.
-    """
-    tokens = totals.amax(dim=1).topk(min(count, totals.shape[2]), dim=1, sorted=False).indices
-    few = totals.gather(2, tokens.unsqueeze(1).expand(-1, totals.shape[1], -1)).flatten(1)
-    best, index = few.topk(min(count, few.shape[1]), dim=1)
-    return best, index // tokens.shape[1], tokens.gather(1, index % tokens.shape[1])
 
 
 def _going_on(ends: Bool[Tensor, "B C"]) -> Int[Tensor, "B C"]:

@@ -107,7 +107,7 @@ MUTATIONS = [
         ("((5 + length) / 6) ** alpha", "((5 + length) / 6) ** (alpha / 2)"),
         ("len(ended[index]) >= beam_size", "len(ended[index]) >= 1"),
         ("state = select(state, rows[keep].flatten())", "state = select(state, (rows - parents)[keep].flatten())"),
-        ("count = 2 * beam_size", "count = beam_size"),
+        ("choose(totals, 2 * beam_size, ids", "choose(totals, beam_size, ids"),
         ("scores / length_penalty(max_length, alpha)", "scores"),
     ),
     *planted("decoding/sampling.py", "decoding/test_sampling.py", ("(below / temperature)", "(below * temperature)")),

@@ -1,4 +1,4 @@
-"""A process: bundled files, and the cores, devices, memory and threads that it uses."""
+"""A process: bundled files, imports that Ctrl-C stops, and the cores, devices, memory and threads that it uses."""
 
 import os
 import runpy
@@ -40,6 +40,41 @@ def test_a_bundled_config_is_used_where_there_is_none_of_that_name(
     for name in ("quickstart.yaml", "", ".", "configs", "missing", *outside):
         assert bundled.find_config(name) == Path(name)
         assert capsys.readouterr().err == ""
+
+
+IMPORTED = """
+import os, signal, time
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except BaseException:
+    pass  # as some modules do
+"""
+IMPORTING = """
+import os, signal, sys, time
+from nmt.system.startup import stop_imports_on_ctrl_c
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+stop_imports_on_ctrl_c()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("raised")
+if "import" in sys.argv:
+    import dropping
+    print("dropped")
+"""
+
+
+@pytest.mark.parametrize(("argument", "code"), [("import", 130), ("nothing", 0)])
+def test_ctrl_c_during_an_import_is_not_dropped(tmp_path: Path, argument: str, code: int) -> None:
+    (tmp_path / "dropping.py").write_text(IMPORTED, encoding="utf-8")
+    (tmp_path / "importing.py").write_text(IMPORTING, encoding="utf-8")
+    command = [sys.executable, str(tmp_path / "importing.py"), argument]
+    run = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=50, check=False)
+    assert (run.returncode, run.stdout) == (code, "raised\n")
+    assert run.stderr == ("\nStopped.\n" if code else "")
 
 
 def printed_by(program: str, **variables: str) -> str:

@@ -1,4 +1,4 @@
-"""What word alignment adds: guided alignment in training, and links as output."""
+"""What word alignment adds: guided alignment in training, links as output, and words that a translation lacks."""
 
 from nmt.addons import AddOn
 
@@ -10,5 +10,6 @@ ADDON = AddOn(
         "guided_alignment": "nmt.align.guided",
         "gold": "nmt.align.gold",
         "attention_statistics": "nmt.align.statistics",
+        "missing_words": "nmt.align.missing",
     },
 )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Models: TypeAlias = tuple[str, ...]  # the checkpoints that translate together
 CONTENT_OPTIONS = (*shared.CONTENT_OPTIONS, "n_best", "json", "alignment", "replace_unk", "prefix", "plain")
+CONTENT_OPTIONS += ("check_words",)
 CANNOT_WARN = "This model cannot warn of text unlike its training text: it has no thresholds, which nmt train fits"
 ENDINGS = (".safetensors", ".pt")  # of checkpoints; .pt is that of nmt 0.3, whose files are refused with advice
 
@@ -58,6 +59,9 @@ def parser() -> Parser:
     shared.add_decoding_options(parser)
     parser.add_argument("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
     if (room := addons.offered("translate_options")) is not None:
+        room.add_to(parser)
+    parser.set_defaults(check_words=False)
+    if (room := addons.offered("missing_words")) is not None:
         room.add_to(parser)
     return parser
 
@@ -91,6 +95,8 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
     if not text and options.input is None and sys.stdin is None:
         raise UserError("there is no standard input to read: give TEXT or --input FILE")
     shared.search_settings(options)
+    if options.check_words and (getattr(options, "markup", False) or getattr(options, "mnemonics", None)):
+        raise UserError("--check-words reads plain text: leave it out, or --markup and --mnemonics")
     if options.attention is not None:
         from nmt.plots.style import figure_format
 
@@ -167,7 +173,8 @@ def _translate_block(
     options: argparse.Namespace, models: Models, number: int, block: list[str]
 ) -> tuple[int, list[str]]:
     """The number of sentences in a block, and the lines of output. `number` is that of the first one, from 0."""
-    translations = _load(models, options.device, options.threads, options.plain).translate(
+    translator = _load(models, options.device, options.threads, options.plain)
+    translations = translator.translate(
         block,
         n_best=options.n_best,
         replace_unk=options.replace_unk,
@@ -176,6 +183,8 @@ def _translate_block(
         **options.more,
         **shared.search_settings(options),
     )
+    if options.check_words:
+        translations = addons.offered("missing_words").checked(translator, translations)
     output.warn(block, translations, number, options.detected)
     if options.attention is not None:
         with prefix_errors_with("--attention: "):

@@ -113,7 +113,7 @@ def _validate(trainer: Trainer) -> None:
     counters, config, pairs = trainer.counters, trainer.config, trainer.pairs
     refuse_infinite(trainer)
     started = time.monotonic()
-    loss, bleu, hypotheses, chrf, attention = validate(
+    loss, bleu, hypotheses, chrf, attention, repetitive = validate(
         trainer.train_state.result, pairs.source, pairs.target, config, trainer.validation, trainer.group
     )
     refuse_infinite(trainer, loss)
@@ -124,7 +124,7 @@ def _validate(trainer: Trainer) -> None:
     examples = sample_translations(trainer.validation, hypotheses)
     values = {"loss": loss, "perplexity": perplexity(loss), "bleu": bleu, "seconds": counters.seconds}
     values |= {f"attention_{name}": value for name, value in (attention or {}).items()}
-    values |= {} if chrf is None else {"chrf": chrf}
+    values |= {"repetitive": repetitive} | ({} if chrf is None else {"chrf": chrf})
     event = trainer.log_event("validation", **values, examples=examples)
     name = "BLEU (lower-cased)" if config.data.target.lowercase else "BLEU"
     print(_describe_validation(event, best=best, bleu_name=name), flush=True)

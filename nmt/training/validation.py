@@ -31,6 +31,7 @@ class Validation(NamedTuple):
     hypotheses: list[str]
     chrf: float | None = None  # where BLEU is undefined, and this score takes its place
     attention: dict[str, float] | None = None  # what the add-on `nmt.align` makes of it, of at most 500 pairs
+    repetitive: int = 0  # hypotheses whose words repeat, and not in the source
 
 
 def validate(
@@ -51,8 +52,8 @@ def validate(
     order = longest_first([pair.source[: config.search.max_source_length] for pair in pairs])
     shard = list(chain.from_iterable(group.shard(_batches(order, config.search.batch_size))))
     translations = translator.translate([text.source[i] for i in shard], attention=False)
-    by_index = group.gather([(i, translation.text) for i, translation in zip(shard, translations, strict=True)])
-    hypotheses = [hypothesis for _, hypothesis in sorted(chain.from_iterable(by_index))]
+    results = [(i, t.text, t.is_repetitive) for i, t in zip(shard, translations, strict=True)]
+    _, hypotheses, repetitive = map(list, zip(*sorted(chain.from_iterable(group.gather(results))), strict=True))
     references = [line.lower() for line in text.target] if config.data.target.lowercase else text.target
     bleu = sacrebleu_score(hypotheses, references, target.language)
     chrf, room = (
@@ -60,7 +61,7 @@ def validate(
         addons.offered("attention_statistics"),
     )
     attention = None if room is None else room.statistics(translator, text, most=500)
-    return Validation(loss, bleu or 0.0, hypotheses, chrf, attention)
+    return Validation(loss, bleu or 0.0, hypotheses, chrf, attention, sum(repetitive))
 
 
 @torch.inference_mode()

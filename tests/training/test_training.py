@@ -41,7 +41,7 @@ def test_the_events_the_screen_and_the_folder_of_a_run(
     attention = {f"attention_{name}" for name in ("entropy", "unattended", "overattended", "deviation")}
     fields = {
         "train": common | {"loss", "perplexity", "learning_rate", "skipped"} | speeds,
-        "validation": common | {"loss", "perplexity", "bleu", "seconds", "examples", *attention},
+        "validation": common | {"loss", "perplexity", "bleu", "repetitive", "seconds", "examples", *attention},
         "end": common | {"reason", "best", "seconds"},
     }
     assert all(event.keys() == fields[event["event"]] for event in events(folder))

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from nmt.translator import Translator
 
 Models: TypeAlias = tuple[str, ...]  # the checkpoints that translate together
-CONTENT_OPTIONS = (*shared.CONTENT_OPTIONS, "n_best", "json", "alignment", "replace_unk", "prefix", "plain")
-CONTENT_OPTIONS += ("check_words",)
+CONTENT_OPTIONS: tuple[str, ...] = (*shared.CONTENT_OPTIONS, "n_best", "json", "alignment", "replace_unk", "prefix")
+CONTENT_OPTIONS += ("plain", "check_words")
 CANNOT_WARN = "This model cannot warn of text unlike its training text: it has no thresholds, which nmt train fits"
 ENDINGS = (".safetensors", ".pt")  # of checkpoints; .pt is that of nmt 0.3, whose files are refused with advice
 

@@ -11,7 +11,6 @@ to a source word (Tu et al. 2016, section 2.2) shows few omissions: `benchmarks/
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -170,9 +169,3 @@ def _above(evidence: Float[np.ndarray, " N"], threshold: float) -> tuple[int, ..
 def _checked(translation: Translation, missing: Missing) -> CheckedTranslation:
     values = {field.name: getattr(translation, field.name) for field in fields(Translation)}
     return CheckedTranslation(**values, missing=missing)
-
-
-def add_to(parser: argparse.ArgumentParser) -> None:
-    """The option of `nmt translate`."""
-    purpose = "name words that are missing in a translation or added to it, on standard error and in --json (slower)"
-    parser.add_argument("--check-words", action="store_true", help=purpose)

@@ -182,6 +182,10 @@ class Translator:
         pairs = [Example(self.source.encode(s), self.target.encode(t)) for s, t in zip(sources, targets, strict=True)]
         return scoring.forced_attention(self.model, pairs, self.search.batch_size)
 
+    def examples(self, sources: Sequence[str], targets: Sequence[str]) -> list[Example]:
+        """Pairs of texts as ids, as training has them."""
+        return [Example(self.source.encode(s), self.target.encode(t)) for s, t in zip(sources, targets, strict=True)]
+
     def score(self, sources: Iterable[str], targets: Iterable[str], *, batch_size: int | None = None) -> list[Scored]:
         """How probable the model finds given translations: their log-probabilities in nats, and numbers of tokens.
 

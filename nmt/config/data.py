@@ -117,7 +117,9 @@ class NoAugmentation(Section):
 
 if TYPE_CHECKING:
     AugmentConfig = NoAugmentation
+    Protect = bool | tuple[str, ...] | None
 else:
+    Protect = getattr(addons.offered("protection"), "Protect", None)
     AugmentConfig = getattr(addons.offered("augment_config"), "AugmentConfig", NoAugmentation)
 
 
@@ -145,6 +147,10 @@ class DataConfig(Section):
     """Whether all text is normalised: to Unicode's NFC, without soft hyphens and other invisible characters."""
     max_length: Count = 100
     """Training pairs with more tokens than this on either side are skipped, and counted."""
+    protect: Protect = None
+    """Spans that translations copy, which the model reads and writes as masks (an add-on): `true` for placeholders,
+    URLs, e-mail addresses, paths and numbers with units, or a list of `all`, `placeholders`, `urls`, `emails`, `paths`,
+    `numbers`, and regular expressions."""
     augment: AugmentConfig = Field(default_factory=AugmentConfig)
     """Augmentation of the training data (an add-on)."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from nmt.constraints.glossary import Glossary
 from nmt.constraints.mnemonics import CHOICES
+from nmt.constraints.protect import expressions
 from nmt.text.corpus import read_lines
 
 
@@ -16,6 +17,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what must be in a translation").add_argument
     glossary = "terms and their translations, which are written wherever a term is: source, tab, target"
     add("--glossary", metavar="FILE", help=glossary)
+    protect = (
+        "spans that are copied, beside those that the model was trained with: a regular expression, all, placeholders, "
+        "urls, emails, paths or numbers; may be repeated"
+    )
+    add("--protect", metavar="PATTERN", action="append", help=protect)
     add("--keep", metavar="FILE", help="names that are not translated, one per line")
     markup = "sentences are HTML or XML: tags return around the aligned words, entities are decoded and encoded"
     add("--markup", action="store_true", help=markup)
@@ -25,7 +31,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:
     """Further arguments of `ConstrainedTranslator.translate`. Raises `UserError` for files that cannot be used."""
+    expressions(options.protect)
     return {
+        "protect": options.protect,
         "glossary": Glossary.read(Path(options.glossary)) if options.glossary else None,
         "markup": options.markup,
         "mnemonics": options.mnemonics,

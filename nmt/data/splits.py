@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nmt import addons
 from nmt.config.data import DataConfig
 from nmt.data import multi30k
 from nmt.system import bundled
@@ -52,4 +53,7 @@ def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
 def training_paths(config: DataConfig) -> list[tuple[Path, Path]]:
     """The files, source and target, of all training pairs: first the corpus's own, then those of `extra`."""
     extra = zip(config.source.extra, config.target.extra, strict=True)
-    return [split_paths(config, "train"), *((Path(source.path), Path(target)) for source, target in extra)]
+    paths = [split_paths(config, "train"), *((Path(source.path), Path(target)) for source, target in extra)]
+    if not config.protect:
+        return paths
+    return [addons.offered("protection").masked_files(config, *pair) for pair in paths]

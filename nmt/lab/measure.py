@@ -16,7 +16,6 @@ from jaxtyping import Float
 
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
-from nmt.data.batching import Example
 from nmt.data.splits import split_paths
 from nmt.decoding.word_alignment import best_links
 from nmt.evaluation.alignment import AlignmentScore, WordPairs, attend_words, score_alignment, word_pairs
@@ -57,8 +56,7 @@ def measure(config: Config) -> Result:
     test_set = test_set_of(config)
     text, (alignment, sentence_accuracy) = test_set.text, _alignment(translator, test_set)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
-    pairs = zip(text.source, text.target, strict=True)
-    examples = [Example(translator.source.encode(s), translator.target.encode(t)) for s, t in pairs]
+    examples = translator.examples(text.source, text.target)
     events = _events(folder_of(config))
     return Result(
         config=config,

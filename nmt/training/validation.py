@@ -47,7 +47,7 @@ def validate(
     Several processes share the batches, and all get the result of one, up to rounding.
     """
     translator = translator_type(config)(model, source, target, config.search, fast=config.training.fast)
-    pairs = [Example(source.encode(x), target.encode(y)) for x, y in zip(text.source, text.target, strict=True)]
+    pairs = translator.examples(text.source, text.target)
     loss = mean_loss(model, pairs, config.search.batch_size, group)
     order = longest_first([pair.source[: config.search.max_source_length] for pair in pairs])
     shard = list(chain.from_iterable(group.shard(_batches(order, config.search.batch_size))))

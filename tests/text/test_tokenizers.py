@@ -237,7 +237,7 @@ def test_sentencepiece_vocabulary_has_a_smallest_and_a_largest_size(
     largest = train_sentencepiece(GERMAN, 30_000, model_type, lowercase=True)
     size = SentencePieceProcessor(model_proto=largest).get_piece_size()
     assert size < 30_000
-    assert train_sentencepiece(iter(GERMAN), size, model_type, lowercase=True) == largest  # and it is deterministic
+    assert train_sentencepiece(GERMAN, size, model_type, lowercase=True) == largest  # and it is deterministic
     for lines in ([], [""], [" \u2028", "▁"]):
         with pytest.raises(UserError, match="found no words in the training text"):
             train_sentencepiece(lines, 100, model_type, lowercase=True)

@@ -7,6 +7,7 @@ the text's own letters, fit to stand in its place before `detokenize`.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from typing import Any, ClassVar, Self
 
 from nmt.registry import Count, Section
 from nmt.text.tokenizers.case import SPACE_MARK as SPACE_MARK  # part of this module, too
+
+MASKS = "".join(map(chr, range(0xE001, 0xE00B)))  # of private use: they stand for protected spans, and each is a token
 
 
 class TokenizerOptions(Section):
@@ -77,6 +80,10 @@ class PlainTokenizer(Tokenizer):
     @classmethod
     def make(cls, language: str, lowercase: bool, model: bytes | None) -> Self:
         return cls(lowercase)
+
+
+def masks_apart(text: str) -> str:
+    return re.sub(f"[{MASKS}]", r" \g<0> ", text)
 
 
 def single_spaces(text: str) -> str:

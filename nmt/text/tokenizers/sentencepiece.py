@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, pairwise
@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from nmt.registry import Count
 from nmt.system.errors import UserError
-from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, TokenizerOptions, lower, single_spaces
+from nmt.text.tokenizers.base import MASKS, SPACE_MARK, Tokenizer, TokenizerOptions, lower, single_spaces
 
 
 class SentencePieceOptions(TokenizerOptions):
@@ -71,7 +71,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 def train_sentencepiece(
-    lines: Iterable[str], vocabulary_size: int, model_type: Literal["unigram", "bpe"], lowercase: bool
+    lines: Sequence[str], vocabulary_size: int, model_type: Literal["unigram", "bpe"], lowercase: bool
 ) -> bytes:
     """A sentencepiece model of `vocabulary_size` pieces, trained on the lines: the same bytes every time.
 
@@ -92,6 +92,7 @@ def train_sentencepiece(
             character_coverage=1.0,
             normalization_rule_name="identity",  # by default (nmt_nfkc) no "m²" could be written
             max_sentence_length=1 << 20,  # by default, lines of more than 4192 bytes are left out without a word
+            user_defined_symbols=[*MASKS] if any(mask in line for mask in MASKS for line in lines) else [],
             num_threads=1,  # the result depends on it
             minloglevel=2,
         )

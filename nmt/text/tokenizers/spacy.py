@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from nmt.system.errors import UserError
 from nmt.system.values import shown
-from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, lower, single_spaces
+from nmt.text.tokenizers.base import SPACE_MARK, Tokenizer, lower, masks_apart, single_spaces
 
 JOINT = "￭"  # U+FFED: no space between two tokens where the rules have one; SPACE_MARK is the opposite
 
@@ -47,7 +47,7 @@ class SpacyTokenizer(Tokenizer):
         # spaCy takes punctuation off a word one character after the other, and copies the rest each time: 100,000
         # brackets would take half an hour.
         text = _LONG_WORD.sub(lambda word: " ".join(_PIECE.findall(word[0])), text)
-        return [token.text for token in spacy_rules(self.language)(single_spaces(text))]
+        return [token.text for token in spacy_rules(self.language)(single_spaces(masks_apart(text)))]
 
     def surfaces(self, text: str) -> list[str]:
         words, surfaces = self.words(text), list[str]()

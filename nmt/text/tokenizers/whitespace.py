@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from nmt.text.tokenizers.base import PlainTokenizer
+from nmt.text.tokenizers.base import PlainTokenizer, masks_apart
 
 
 class WhitespaceTokenizer(PlainTokenizer):
     """What stands between whitespace: for text that is tokenised already."""
 
     def surfaces(self, text: str) -> list[str]:
-        return text.split()
+        return masks_apart(text).split()
 
     def detokenize(self, tokens: list[str]) -> str:
         return " ".join(tokens)

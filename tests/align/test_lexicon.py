@@ -64,8 +64,8 @@ def test_marks_have_no_links_and_take_none() -> None:
 
 @pytest.fixture(scope="module")
 def sample() -> tuple[list[list[str]], list[list[str]]]:
-    """2,000 training pairs and 500 of the test split, as spaCy's lower-cased words."""
-    lines = ([*read_lines(SAMPLE / f"train.{x}")[:2000], *read_lines(SAMPLE / f"test.{x}")[:500]] for x in LANGUAGES)
+    """1,000 training pairs and 300 of the test split, as spaCy's lower-cased words."""
+    lines = ([*read_lines(SAMPLE / f"train.{x}")[:1000], *read_lines(SAMPLE / f"test.{x}")[:300]] for x in LANGUAGES)
     source, target = (
         spacy_tokens([line.lower() for line in side], x) for side, x in zip(lines, LANGUAGES, strict=True)
     )
@@ -76,14 +76,14 @@ def test_error_rate_on_the_sample_corpus(
     sample: tuple[list[list[str]], list[list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (source, source_tokens), (target, target_tokens) = map(rows_and_tokens, sample)
-    gold = read_links(SAMPLE / "test.align")[:500]
+    gold = read_links(SAMPLE / "test.align")[:300]
 
     def error_rate() -> float:
         links = lexical_links(source, target, tokens=(source_tokens, target_tokens))
-        return score_alignment([frozenset(of_pair) for of_pair in links_of(links)[2000:]], gold, samples=2).error_rate
+        return score_alignment([frozenset(of_pair) for of_pair in links_of(links)[1000:]], gold, samples=2).error_rate
 
-    assert error_rate() < 0.058  # measured: 0.054; of 11,000 pairs 0.050
+    assert error_rate() < 0.062  # measured: 0.060, and 0.050 of 11,000 pairs
     monkeypatch.setattr(lexicon, "MEETINGS", 400_000)
-    assert 0.05 < error_rate() < 0.09  # learnt from a part of the pairs
+    assert 0.07 < error_rate() < 0.12  # learnt from a third of the pairs
     monkeypatch.setattr(lexicon, "HMM", 0)
-    assert error_rate() > 0.09  # model 1 alone
+    assert error_rate() > 0.3  # model 1 alone

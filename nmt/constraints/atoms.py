@@ -21,7 +21,7 @@ from numpy import ndarray
 ATOM = re.compile(r"\w+|[^\w\s]")
 WORD = re.compile(r"\S+")
 MARKS = ".,;:!?…()\"'„“”‚‘’»«"  # around words
-NOISE = 0.2  # weights below it are no links
+NOISE = 0.003  # weights below it are no links
 
 Links = Collection[tuple[int, int]]  # pairs of a source and a target word, from 0; words are between white space
 
@@ -87,10 +87,15 @@ def matching_cuts(
 
 
 def weights_of(links: Links | Float[ndarray, "T S"]) -> dict[tuple[int, int], float]:
-    """Links between words (source, target) with their weight: 1, or that of a matrix (T S) of words."""
-    if isinstance(links, ndarray):
-        return {(int(s), int(t)): float(links[t, s]) for t, s in np.argwhere(links >= NOISE)}
-    return dict.fromkeys(links, 1.0)
+    """The weight of each link (source, target) between words: 1, or from the attention of words, a matrix (T S).
+
+    Attention w[t, s] counts as w[t, s]² / max_t w[t, s]. So a source word with some attention at many steps, as the
+    last of a sentence has, is linked to those where it has most.
+    """
+    if not isinstance(links, ndarray):
+        return dict.fromkeys(links, 1.0)
+    weights = links**2 / np.maximum(links.max(axis=0, initial=0, keepdims=True), 1e-9)
+    return {(int(s), int(t)): float(weights[t, s]) for t, s in np.argwhere(weights >= NOISE)}
 
 
 def atom_weights(source: Atoms, target: Atoms, links: Mapping[tuple[int, int], float]) -> Float[ndarray, "T S"]:

@@ -152,8 +152,14 @@ def _place_inline(
 
     with_text = [n for n in children if spans[n].start < spans[n].end]
     score = {n: _best(spans[n], evidence, owners, (0, high - low))[0] for n in with_text}
+    sums = {n: np.sum(evidence.weights[:, spans[n].start : spans[n].end], axis=1) for n in with_text}
+    best = {n: int(np.argmax(sums[n])) for n in with_text if high > low}  # the atom with most weight is kept for it
     for n in sorted(with_text, key=lambda n: -score[n]):
-        _, (start, end) = _best(spans[n], evidence, owners, bounds(n))
+        reserved = owners.copy()
+        for other, atom in best.items():
+            if other not in placed and sums[other][atom] > sums[n][atom]:
+                reserved[atom] = other + 1
+        _, (start, end) = _best(spans[n], evidence, reserved, bounds(n))
         if start < end:
             owners[start:end] = n + 1
             placed[n] = start, end

@@ -85,6 +85,7 @@ def test_the_same_text_with_its_links_gets_the_same_tags(source: str) -> None:
         ("<p>\n  One.\n</p>\n<p>Two.</p>", "Eins. Zwei.", "0-0 1-1", "<p>\n  Eins.\n</p>\n<p>Zwei.</p>"),
         ("See <a href='?a&amp;b'  x=1>here</a>.", "Siehe hier.", "0-0 1-1", "Siehe <a href='?a&amp;b'  x=1>hier</a>."),
         ("<u>a</u> &amp; b&nbsp;&#233;", "b\u00a0é & a", "0-3 1-2 2-0 3-1", "b&nbsp;&#233; &amp; <u>a</u>"),
+        ("<i>{a}</i> or <b>{b}</b>", "{b} oder {a}", "0-0 2-0 2-2", "<b>{b}</b> oder <i>{a}</i>"),
         ("<b>x</b> & y > 1", "x & y > 1", "0-0 1-1", "<b>x</b> & y > 1"),
         ("git <file> <b>now</b>", "git <file> jetzt", "0-0 1-1 2-2", "git <file> <b>jetzt</b>"),
         ("<b>x</b>", "a <b>", "0-0", "<b>a &lt;b&gt;</b>"),

@@ -58,22 +58,10 @@ class EarlyStoppingConfig(Section):
     """Training ends after this many validations without a better score. By default never."""
 
 
-class NoGuidedAlignment(Section):
-    """The section `guided_alignment` where the add-on `nmt.align` is not installed, which has its fields."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _not_here(cls, values: Any) -> Any:
-        raise ValueError("it needs the add-on nmt.align; remove it, or install that")
-
-    def loss(self, alignment: Any, links: Any, step: int) -> Any:
-        """The weighted cross-entropy of attention weights beside links, in nats, summed over target positions."""
-
-
 if TYPE_CHECKING:
-    GuidedAlignmentConfig = NoGuidedAlignment
-else:
-    GuidedAlignmentConfig = getattr(addons.offered("align_config"), "GuidedAlignmentConfig", NoGuidedAlignment)
+    GuidedAlignmentConfig = Any
+else:  # without the add-on: null alone
+    GuidedAlignmentConfig = getattr(addons.offered("align_config"), "GuidedAlignmentConfig", type(None))
 
 
 class TrainingConfig(Section):

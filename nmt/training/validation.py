@@ -56,10 +56,8 @@ def validate(
     _, hypotheses, repetitive = map(list, zip(*sorted(chain.from_iterable(group.gather(results))), strict=True))
     references = [line.lower() for line in text.target] if config.data.target.lowercase else text.target
     bleu = sacrebleu_score(hypotheses, references, target.language)
-    chrf, room = (
-        None if bleu is not None else chrf_score(hypotheses, references),
-        addons.offered("attention_statistics"),
-    )
+    chrf = None if bleu is not None else chrf_score(hypotheses, references)
+    room = addons.offered("attention_statistics")
     attention = None if room is None else room.statistics(translator, text, most=500)
     return Validation(loss, bleu or 0.0, hypotheses, chrf, attention, sum(repetitive))
 

@@ -26,6 +26,7 @@ from nmt.translator import Translator
 # Beyond them lie about 5 % of the words of Multi30k's validation pairs, by the bundled models.
 OMITTED_ABOVE = 1.7  # nats
 ADDED_ABOVE = 6.5  # nats
+MOST_TOKENS = 120  # of a source and its translation, for `explained`
 
 
 class Evidence(NamedTuple):
@@ -123,6 +124,13 @@ def flagged_tokens(translator: Translator, translation: Translation) -> tuple[li
         for tokens, text, flagged in sides
     )
     return omitted, added
+
+
+def explained(translator: Translator, translation: Translation) -> dict[str, list[int] | None]:
+    """`flagged_tokens` by name, for the page; null for what is too long to be checked while somebody types."""
+    if len(translation.source_tokens) + len(translation.tokens) > MOST_TOKENS:
+        return {"missing": None, "added": None}
+    return dict(zip(("missing", "added"), flagged_tokens(translator, translation), strict=True))
 
 
 def contrast(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> list[Evidence]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from nmt import addons
 from nmt.decoding.translation import Translation
 from nmt.page import schemas, serializers
 from nmt.page.batch_queue import BatchQueue, GoOn, Report
@@ -199,8 +200,7 @@ def _translate(
 
     def report_translation(position: int, translation: Translation) -> None:
         answer = serializers.of_checked(translation)
-        if translation.sentences:
-            parts = translation.sentences
+        if parts := translation.sentences:
             answer["sentences"] = [{"source": part.source} | serializers.of_checked(part) for part in parts]
         report(position, answer)
 
@@ -231,7 +231,9 @@ def _explain(server: Server, served: Served, question: schemas.ExplainRequest) -
     guess = likeliest_language(question.text, languages) if len(languages) > 1 else None
     if guess and likeliest_language(question.text, identifiable()) not in (guess, None):
         guess = None  # it is clearly in a language that no model here reads
-    return serializers.of_explanation(served.explaining, explanation) | {"language": guess}
+    room, answer = addons.offered("missing_words"), serializers.of_explanation(served.explaining, explanation)
+    words = room.explained(served.explaining, explanation.translation) if room is not None else {}
+    return answer | words | {"language": guess}
 
 
 def _read(served: Served, question: schemas.ReadRequest) -> dict[str, Any]:

@@ -187,10 +187,12 @@ class Reading(Answer):
 
 
 class Explained(Reading):
-    """A translation with all that led to it. `segments`: of the source tokens; `language`: the text's, if clear."""
+    """A translation, explained. `segments`, `missing`: of source tokens; `added`: of tokens; `language`: if clear."""
 
     text: str
     language: str | None = None
+    missing: list[int] | None = None
+    added: list[int] | None = None
     score: float
     source_rarity: float
     segments: list[int]
@@ -265,12 +267,14 @@ class SetProgress(Set):
 
 
 class Scored(Answer):
-    """A model's translations, and the scores of each."""
+    """A model's translations, the scores of each, and how many words are missing and added (null: not counted)."""
 
     id: str
     hypotheses: list[str]
     bleu: Row
     chrf: Row
+    missing: list[int | None]
+    added: list[int | None]
 
 
 class SetSentences(Answer):

@@ -12,6 +12,7 @@ from typing import Any
 
 import sacrebleu
 
+from nmt import addons
 from nmt.decoding.word_alignment import Link, best_links
 from nmt.evaluation.alignment import WordKind, WordPairs, attend_words, score_alignment, word_pairs
 from nmt.evaluation.by_length import Bucket, bleu_by_length, source_lengths
@@ -26,6 +27,7 @@ from nmt.translator import Translator
 EDGES = (5, 10, 15, 20, 30, 40)
 AT_ONCE = 8  # sentences: whoever translates beside it waits for no more
 MOST_SENTENCES = 10_000
+SHOWN = ("hypotheses", "bleu", "chrf", "missing", "added")
 _LOG = logging.getLogger("uvicorn.error")
 
 
@@ -50,6 +52,8 @@ class _Result:
     hypotheses: list[str] = field(default_factory=list)
     bleu: list[float] = field(default_factory=list)
     chrf: list[float] = field(default_factory=list)
+    missing: list[int | None] = field(default_factory=list)
+    added: list[int | None] = field(default_factory=list)
     summary: dict[str, Any] | None = None
     error: str | None = None
 
@@ -69,11 +73,12 @@ class TestSets:
         self._results = {number: {model: _Result() for model in models} for number in sets}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Where a model writes no capitals, none are compared.
-        self.lowercase = any(_lowercases(translator) for _, translator in models.values())
+        self.lowercase = any(t.target.tokenize("A") == t.target.tokenize("a") for _, t in models.values())
 
     def listed(self) -> list[dict[str, Any]]:
         return [
-            {"id": number, "name": one.corpus, "sentences": len(one.text.source), "aligned": _links(one) is not None}
+            {"id": number, "name": one.corpus, "sentences": len(one.text.source)}
+            | {"aligned": bool(one.words and one.words.links)}
             for number, one in self._sets.items()
         ]
 
@@ -98,8 +103,7 @@ class TestSets:
             "reference": text.target,
             "lengths": self._lengths[number],
             "models": [
-                {"id": model, "hypotheses": result.hypotheses, "bleu": result.bleu, "chrf": result.chrf}
-                for model, result in done.items()
+                {"id": model} | {name: getattr(result, name) for name in SHOWN} for model, result in done.items()
             ],
         }
 
@@ -153,15 +157,15 @@ class TestSets:
         one, (_, translator) = self._sets[number], self._models[model]
         result, count = self._results[number][model], len(one.text.source)
         order = sorted(range(count), key=lambda i: -len(one.text.source[i]))
-        hypotheses: dict[int, str] = {}
+        rows: dict[int, tuple[Any, ...]] = {}
         for begin in range(0, count, AT_ONCE):
             lines = order[begin : begin + AT_ONCE]
-            texts = await self._patiently(_translate, translator, [one.text.source[i] for i in lines])
-            hypotheses |= zip(lines, texts, strict=True)
-            result.done = len(hypotheses)
-        result.hypotheses = [hypotheses[i] for i in range(count)]
+            block = await self._patiently(_translate, translator, [one.text.source[i] for i in lines])
+            rows |= zip(lines, block, strict=True)
+            result.done = len(rows)
+        result.hypotheses, result.missing, result.added = map(list, zip(*(rows[i] for i in range(count)), strict=True))
         links: list[frozenset[Link]] = []
-        if (gold := _links(one)) is not None and translator.has_attention:
+        if (gold := one.words and one.words.links) and translator.has_attention:
             for begin in range(0, count, AT_ONCE):
                 attended = await self._patiently(_attend, translator, one, slice(begin, begin + AT_ONCE))
                 links += [best for _, best in attended]
@@ -170,7 +174,7 @@ class TestSets:
             texts, reference = ([text.lower() for text in side] for side in (texts, reference))
         lengths, language = self._lengths[number], translator.target.language
         result.bleu, result.chrf, summary = await asyncio.to_thread(_scored, texts, reference, lengths, language)
-        rate = score_alignment(links, gold).error_rate if gold is not None and links else None
+        rate = score_alignment(links, gold).error_rate if gold and links else None
         result.summary = summary | {"error_rate": rate}
 
     async def _patiently(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -182,8 +186,12 @@ class TestSets:
                 await asyncio.sleep(0.2)
 
 
-def _translate(translator: Translator, sentences: Sequence[str]) -> list[str]:
-    return [translation.text for translation in translator.translate(sentences, attention=False)]
+def _translate(translator: Translator, sentences: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Each translation, and how many words are missing and added, as far as an add-on counts them."""
+    texts = [translation.text for translation in translator.translate(sentences, attention=False)]
+    room = addons.offered("missing_words")
+    counts = [(None, None)] * len(texts) if room is None else room.count_missing(translator, sentences, texts)
+    return [(text, *count) for text, count in zip(texts, counts, strict=True)]
 
 
 def _attend(translator: Translator, one: TestSet, part: slice) -> list[tuple[Any, frozenset[Link]]]:
@@ -209,12 +217,3 @@ def _scored(
     }
     of_bleu, of_chrf = ([metric.sentence_score(h, [r]).score for h, r in pairs] for metric in (bleu, chrf))
     return of_bleu, of_chrf, summary
-
-
-def _links(one: TestSet) -> Any:
-    return None if one.words is None else one.words.links
-
-
-def _lowercases(translator: Translator) -> bool:
-    tokenize = translator.target.tokenizer.tokenize
-    return tokenize("A") == tokenize("a")

@@ -7,8 +7,8 @@ const TABLE = {
   source: ["a", "b", "c", "d"],
   lengths: [3, 9, 9, 1],
   models: [
-    { id: "1", chrf: [50, 40, 90, 50], bleu: [1, 2, 3, 4] },
-    { id: "3", chrf: [10, 60, 80, 50], bleu: [4, 3, 2, 1] },
+    { id: "1", chrf: [50, 40, 90, 50], bleu: [1, 2, 3, 4], missing: [0, 2, 1, 0] },
+    { id: "3", chrf: [10, 60, 80, 50], bleu: [4, 3, 2, 1], missing: [1, 0, 1, 3] },
   ],
 };
 
@@ -19,6 +19,8 @@ test("sentences are ordered by length, by a score, and by a difference", () => {
   assert.deepEqual(ordered(TABLE, "bleu", "3"), [3, 2, 1, 0]);
   assert.deepEqual(ordered(TABLE, "chrf", "1-3"), [0, 2, 3, 1]);
   assert.deepEqual(ordered(TABLE, "chrf", "3-1"), [1, 3, 2, 0]);
+  assert.deepEqual(ordered(TABLE, "missing", "1"), [1, 2, 0, 3]);
+  assert.deepEqual(ordered(TABLE, "missing", "1-3"), [3, 0, 2, 1]);
 });
 
 test("an order by a model that is not done yet, or that is not known, is the file's", () => {

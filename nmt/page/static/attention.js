@@ -169,6 +169,8 @@ function rays(place, { found, source, target, matrix, all, state, actions, point
     .attr("stroke-width", (/** @type {any} */ cell) => Math.max(0.4, 11 * cell.weight))
     .attr("stroke-linecap", "butt");
   const wordOf = (/** @type {any} */ unit) => mainOf(unit, found.target);
+  const isMissing = (/** @type {any} */ { tokens }) =>
+    tokens.some((/** @type {number} */ at) => found.missing?.includes(at));
   const [readFrom, writtenIn] = found.languages;
   const ofSource = {
     x: from - 6,
@@ -184,8 +186,9 @@ function rays(place, { found, source, target, matrix, all, state, actions, point
         `${unit.label}, read for ${best(
           matrix.map((/** @type {number[]} */ row) => row[s]),
           target,
-        )}`,
+        )}${isMissing(unit) ? "; it may be missing in the translation" : ""}`,
     )
+    .classed("missing", isMissing)
     .on("pointerenter focus", (/** @type {any} */ event, /** @type {any} */ unit) => point(null, source.indexOf(unit)))
     .on("pointerleave blur", () => point(null, null));
   /** @type {any} */

@@ -26,8 +26,11 @@ export function showSaid(place, found, state, actions) {
     if (adjoins(tokens, unit.tokens[0])) word.classList.add("joined");
     if (unit.tokens.every((at) => at < state.prefix.length)) word.classList.add("fixed");
     if (probability < 0.5) word.classList.add("unsure");
+    const isAdded = unit.tokens.some((at) => found.added?.includes(at));
+    if (isAdded) word.classList.add("added");
     const means = isMark(tokens[t]) ? `${MARKS[tokens[t][0]]}; ` : "";
     word.title = `${means}probability ${probability.toFixed(3)}`;
+    if (isAdded) word.title += "; the source may have no such word";
     if (unit.tokens.length > 1) word.title += `, the product of those of its ${unit.tokens.length} pieces`;
     word.dataset.word = String(found.target[t].word);
     word.dataset.tokens = unit.tokens.join();
@@ -51,6 +54,7 @@ export function legendOf(found, joined) {
   return [
     ...signs.map((sign) => `${sign}: ${MARKS[sign]}.`),
     ...(unsure ? ["Dotted: probability below 0.5."] : []),
+    ...(found.added?.length ? ["Wavy: the source may have no such word."] : []),
   ].join(" ");
 }
 
@@ -97,6 +101,13 @@ export function doubtsAbout(found, model) {
   if (isUnlike(found, model))
     said.push("This sentence is unlike the text that the model was trained on: do not trust the translation.");
   if (steps[steps.length - 1].token !== END) said.push(`The translation was cut off after ${steps.length} tokens.`);
+  for (const [positions, tokens, text] of [
+    [found.missing, found.source, "Words that may be missing in the translation"],
+    [found.added, found.target, "Words of the translation that the sentence may not have"],
+  ]) {
+    const units = unitsOf(tokens, true).filter((unit) => unit.tokens.some((at) => positions?.includes(at)));
+    if (units.length) said.push(`${text}: ${units.map(({ label }) => label).join(", ")}.`);
+  }
   const [missing, added] = numberDifferences(question.text, found.text);
   if (missing.length) said.push(`Numbers are missing in the translation: ${missing.join(", ")}.`);
   if (added.length) said.push(`Numbers of the translation are not in the sentence: ${added.join(", ")}.`);

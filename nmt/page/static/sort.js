@@ -23,8 +23,9 @@ export function ordered(table, metric, order) {
   const lines = [...table.source.keys()];
   const [one, other] = order.split("-").map((id) => table.models.find((/** @type {any} */ m) => m.id === id)?.[metric]);
   if (order === "length") return lines.sort((a, b) => table.lengths[b] - table.lengths[a]);
-  if (one && other) return lines.sort((a, b) => one[b] - other[b] - (one[a] - other[a]));
-  if (one && !order.includes("-")) return lines.sort((a, b) => one[a] - one[b]);
+  const sign = metric === "missing" || metric === "added" ? -1 : 1; // the fewer words, the better
+  if (one && other) return lines.sort((a, b) => sign * (one[b] - other[b] - (one[a] - other[a])));
+  if (one && !order.includes("-")) return lines.sort((a, b) => sign * (one[a] - one[b]));
   return lines;
 }
 

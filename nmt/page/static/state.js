@@ -49,7 +49,7 @@ export function fromAddress(example) {
     reference: given.get("reference") ?? "",
     runs: given.get("runs")?.split(",").filter(Boolean).slice(0, 8) ?? null,
     set: given.get("set") ?? "",
-    metric: given.get("metric") === "bleu" ? "bleu" : "chrf",
+    metric: /^(bleu|missing|added)$/.exec(given.get("metric") ?? "")?.[0] ?? "chrf",
     order: given.get("order") ?? "line",
     bucket: number(given.get("bucket")),
     line: number(given.get("line")),

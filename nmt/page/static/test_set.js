@@ -48,6 +48,8 @@ export async function showSet(place, state, actions, signal, models) {
   const metrics = /** @type {[string, string][]} */ ([
     ["chrf", "chrF"],
     ["bleu", "BLEU"],
+    ["missing", "missing words"],
+    ["added", "added words"],
   ]);
   if (sets.length > 1)
     bar.append(
@@ -135,7 +137,7 @@ export async function showSet(place, state, actions, signal, models) {
       const name = element("td");
       name.append(open);
       row.append(name, element("td", "number", String(table.lengths[line])));
-      for (const one of scored) row.append(element("td", "number", one[shown.metric][line].toFixed(1)));
+      for (const one of scored) row.append(element("td", "number", valueOf(one[shown.metric][line], shown.metric)));
       grid.append(row);
     }
     const count = element("p", "hint", `${lines.length} of ${table.source.length} sentences`);
@@ -188,6 +190,11 @@ export async function showSet(place, state, actions, signal, models) {
     await new Promise((resolve) => setTimeout(resolve, 500));
     progress = await ask(`/api/sets/${own.id}`, undefined, signal);
   }
+}
+
+/** A score, or a number of words, which may not be counted. @param {number | null} value @param {string} metric */
+function valueOf(value, metric) {
+  return value === null ? "–" : value.toFixed(metric === "missing" || metric === "added" ? 0 : 1);
 }
 
 /** @param {any} bucket */

@@ -10,6 +10,7 @@ from support.toy_search import END, SENTENCES, WORDS, Toy, search
 from nmt.constraints import selection
 from nmt.constraints.progress import Rules, State
 from nmt.constraints.selection import Selection
+from nmt.decoding.beam_search import best_candidates
 
 
 def is_met(ids, constraints):
@@ -65,7 +66,7 @@ def test_constraints_are_always_met_and_other_sentences_stay_as_they_are():
         }
         toy = Toy(seed, end_bonus=2.0)
         choose = Selection(constraints, eos=END, max_length=options["max_length"])
-        plain, constrained = (search(toy, sentences, **options, choose=c) for c in (None, choose))
+        plain, constrained = (search(toy, sentences, **options, choose=c) for c in (best_candidates, choose))
         assert (plain[0], plain[3]) == (constrained[0], constrained[3])
         for of_sentence, hypotheses in zip(constraints, constrained, strict=True):
             assert is_met(hypotheses[0].ids, of_sentence), (seed, of_sentence, hypotheses)

@@ -6,7 +6,7 @@ The CSV file (RFC 4180, `.gz` or not) has a header with the languages' codes, su
 translates it with spans protected, and without. Of placeholders alone (`placeholders` of `data.protect`):
 
 - kept: of all those in the sources, the share that is in the translation of the same string, as often as there;
-- exact: of all strings with placeholders, the share whose translation has the same ones, each as often, and no other;
+- exact: of all strings with placeholders, the share whose translation has each of them as often;
 - order: of all strings with several that take the next argument of printf, the share that has them in their order.
 
 BLEU and chrF are those of whole strings, and with placeholders taken out of translations and references.
@@ -18,7 +18,6 @@ import argparse
 import csv
 import gzip
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,13 +53,20 @@ def arguments(text: str) -> list[str]:
 
 def shares(sources: Sequence[str], hypotheses: Sequence[str]) -> list[float]:
     """`kept`, `exact` and `order`, in %."""
-    pairs = [(Counter(placeholders(s)), Counter(placeholders(h))) for s, h in zip(sources, hypotheses, strict=True)]
-    pairs = [pair for pair in pairs if pair[0]]
-    kept = sum((one & other).total() for one, other in pairs) / sum(one.total() for one, _ in pairs)
-    exact = sum(one == other for one, other in pairs) / len(pairs)
+    kept = total = exact = strings = 0
+    for source, hypothesis in zip(sources, hypotheses, strict=True):
+        counts = {span: (source.count(span), hypothesis.count(span)) for span in placeholders(source)}
+        kept += sum(min(pair) for pair in counts.values())
+        total += sum(pair[0] for pair in counts.values())
+        strings += bool(counts)
+        exact += bool(counts) and all(one == other for one, other in counts.values())
     orders = [(arguments(s), arguments(h)) for s, h in zip(sources, hypotheses, strict=True)]
     orders = [pair for pair in orders if len(pair[0]) > 1]
-    return [100 * kept, 100 * exact, 100 * sum(one == other for one, other in orders) / max(len(orders), 1)]
+    return [
+        100 * kept / total,
+        100 * exact / strings,
+        100 * sum(one == other for one, other in orders) / max(len(orders), 1),
+    ]
 
 
 def main() -> None:

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from jaxtyping import Float
+from torch import Tensor
+
 from nmt.constraints.progress import Forms
 from nmt.constraints.protect import Masked, in_order, mask
 from nmt.decoding.translation import Translation
@@ -73,6 +76,7 @@ class Masking:
             tokens = _named(sentence)
             text = CONTROLS.sub("", self.target.detokenize([*without_end(tokens)]))
             sentence = replace(sentence, tokens=tokens, text=text)
+        sentence = replace(sentence, attention=_exact_attention(sentence))
         return replace(
             sentence,
             text=masked.restore([sentence.text])[0],
@@ -95,6 +99,22 @@ def _gaps(text: str, sentences: Sequence[Translation]) -> Iterator[str]:
         rest = text[len(sentence.text) :]
         text = rest.lstrip()
         yield rest[: len(rest) - len(text)]
+
+
+def _exact_attention(sentence: Translation) -> Float[Tensor, "T S"] | None:
+    """The attention, in which a mask has the weight 1 at its place in the source: there is no doubt about that."""
+    if sentence.attention is None:
+        return None
+    weights, places = sentence.attention.clone(), dict[str, list[int]]()
+    for place, token in enumerate(sentence.source_tokens):
+        for character in filter(_MASKS.__contains__, token):
+            places.setdefault(character, []).append(place)
+    for row, token in enumerate(sentence.tokens):
+        of_mask = places.get(token[-1:], [])
+        if of_mask and token[-1] in _MASKS:
+            weights[row] = 0.0
+            weights[row, of_mask.pop(0)] = 1.0
+    return weights
 
 
 def _named(sentence: Translation) -> list[str]:

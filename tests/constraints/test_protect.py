@@ -180,6 +180,11 @@ def test_every_span_comes_once_whatever_the_weights(
                 assert copies == expected if protect else copies >= expected
                 assert not set(one.text + "".join(one.tokens)) & set(MASKS)
             assert reports[number].text == translation.text
+            for part in translation.sentences or (translation,):
+                assert part.attention is not None
+                for token, weights in zip(part.tokens, part.attention, strict=True):
+                    if protect and token in expected:
+                        assert token in part.source_tokens[int(weights.argmax())]  # unknown neighbours are part of it
             joined = [span for part in translation.sentences for span in part.tokens] or translation.tokens
             assert joined == translation.tokens
 

@@ -29,9 +29,7 @@ def parser() -> Parser:
     test_set.add_argument("--reference", type=Path, metavar="FILE", help="the reference translation of --source")
     shared.add_data_folder(test_set)
     add("--output", type=Path, metavar="DIR", help="write evaluation.json, figures and translations there")
-    add(
-        "--gold", "--alignment", type=Path, metavar="FILE", help="score attention against these gold word links (0-0 …)"
-    )
+    add("--gold", "--alignment", type=Path, metavar="FILE", help="score attention against gold word links (0-0 1?2 …)")
     add("--alignment-words", choices=("spacy", "whitespace"), help="words that its links count (default: spacy)")
     shared.add_search_options(parser)
     add("--plain", action="store_true", help="plain PyTorch, without nmt.fast")

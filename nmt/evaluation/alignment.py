@@ -60,10 +60,7 @@ class AlignmentScore:
 
 
 def read_links(path: Path) -> list[Links]:
-    """Gold links from a file, plain or .gz: a line per pair, "0-0 1?2" for a sure and a possible link, source first.
-
-    With the add-on `nmt.align`, a file may have another format, too (see `nmt.align.gold`).
-    """
+    """Gold links from a file: a line per pair, "0-0 1?2" for a sure and a possible link; or as in `nmt.align.gold`."""
     room = addons.offered("gold")
     if room is not None and (other := room.read_other_links(path)) is not None:
         return other

@@ -18,17 +18,14 @@ FLAVOURS = {"bleu": "BLEU", "bleu_lowercase": "BLEU lc", "bleu_tokenized_lowerca
 
 @dataclass(frozen=True)
 class ModelEvaluation:
-    """What one checkpoint scored on one split of a corpus; `alignment` is None without gold links or attention.
-
-    `attention` is what the add-on `nmt.align` makes of it; empty without attention, None without the add-on.
-    """
+    """What one checkpoint scored on one split of a corpus; `alignment` is None without gold links or attention."""
 
     checkpoint: str
     split: str
     scores: Scores
     by_length: list[Bucket]
     alignment: AlignmentScore | None = None
-    attention: dict[str, float] | None = None
+    attention: dict[str, float] | None = None  # by the add-on `nmt.align`; empty without attention
 
 
 def write(

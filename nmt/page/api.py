@@ -232,8 +232,7 @@ def _explain(server: Server, served: Served, question: schemas.ExplainRequest) -
     if guess and likeliest_language(question.text, identifiable()) not in (guess, None):
         guess = None  # it is clearly in a language that no model here reads
     room, answer = addons.offered("missing_words"), serializers.of_explanation(served.explaining, explanation)
-    words = room.explained(served.explaining, explanation.translation) if room is not None else {}
-    return answer | words | {"language": guess}
+    return answer | {"language": guess} | (room.explained(served.explaining, explanation.translation) if room else {})
 
 
 def _read(served: Served, question: schemas.ReadRequest) -> dict[str, Any]:

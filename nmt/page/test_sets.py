@@ -187,7 +187,6 @@ class TestSets:
 
 
 def _translate(translator: Translator, sentences: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Each translation, and how many words are missing and added, as far as an add-on counts them."""
     texts = [translation.text for translation in translator.translate(sentences, attention=False)]
     room = addons.offered("missing_words")
     counts = [(None, None)] * len(texts) if room is None else room.count_missing(translator, sentences, texts)

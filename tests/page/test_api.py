@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from support.checkpoints import PLANTED, Saver, altered, plant
 from support.checkpoints import save as save
 
-from nmt.align.missing import flagged_tokens
+from nmt import addons
 from nmt.cli import main
 from nmt.config.run import Config
 from nmt.page import batch_queue, schemas
@@ -96,7 +96,9 @@ def test_an_explanation_is_that_of_nmt(client: TestClient, translator: Translato
     assert [token["token"] for token in answer["target"]] == answer["tokens"] == expected.translation.tokens
     assert [one["tokens"] for one in answer["n_best"]] == [one.tokens for one in expected.translation.n_best]
     assert answer["greedy"]["tokens"] == expected.greedy.tokens
-    assert (answer["missing"], answer["added"]) == flagged_tokens(translator, expected.translation)
+    assert (answer["missing"], answer["added"]) == addons.offered("missing_words").flagged_tokens(
+        translator, expected.translation
+    )
     for values, step in zip(answer["steps"], expected.steps, strict=True):
         assert values["probability"] == pytest.approx(step.probability, abs=1e-6)
         assert [one["token"] for one in values["likeliest"]] == [types[token] for token, _ in step.likeliest]

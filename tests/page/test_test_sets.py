@@ -13,7 +13,7 @@ import sacrebleu
 from support.cli import error_of
 from support.serving import asked, served
 
-from nmt.align.missing import count_missing
+from nmt import addons
 from nmt.cli import main
 from nmt.config.run import Config
 from nmt.decoding.word_alignment import best_links
@@ -81,7 +81,7 @@ def test_each_sentence_is_scored_as_sacrebleu_does(address: str, translators: Mo
         assert model["bleu"] == pytest.approx([sacrebleu.sentence_bleu(h, [r]).score for h, r in pairs])
         assert model["chrf"] == pytest.approx([sacrebleu.sentence_chrf(h, [r]).score for h, r in pairs])
         assert summary["done"] == 10
-        counts = count_missing(translators[model["id"]][1], SOURCE, expected)
+        counts = addons.offered("missing_words").count_missing(translators[model["id"]][1], SOURCE, expected)
         assert list(zip(model["missing"], model["added"], strict=True)) == counts
         whole = summary["summary"]
         assert whole["bleu"] == pytest.approx(sacrebleu.corpus_bleu(expected, [test_set.text.target], force=True).score)

@@ -55,6 +55,7 @@ class Selection:
             State.first(forms, Rules(inside, reserved, in_order, marks))
             for forms, in_order in zip(constraints, ordered or [()] * len(constraints), strict=True)
         ]
+        self.inside, self.inside_or_reserved = inside, torch.tensor(sorted({*inside, *reserved}), dtype=torch.long)
         self.eos, self.max_length, self.reserved = eos, max_length, sorted(reserved)
         self.states: list[Mapping[Ids, State]] = [{} for _ in constraints]  # those of the current hypotheses
 
@@ -72,6 +73,7 @@ class Selection:
         forced = [
             (n, k, token) for n, group in enumerate(states) for k, state in enumerate(group) for token in state.next_ids
         ]
+        forced += self._word_ends(totals, few, states)
         n, k, token = torch.tensor(forced, dtype=torch.long, device=totals.device).view(-1, 3).unbind(1)
         scores = totals[few[n], k, token]
         if self.reserved:
@@ -92,6 +94,17 @@ class Selection:
         for tensor, lists in zip(best, zip(*columns, strict=True), strict=True):
             tensor[few] = torch.tensor(lists, dtype=tensor.dtype, device=tensor.device)
         return best
+
+    def _word_ends(
+        self, totals: Float[Tensor, "B K V"], rows: Int[Tensor, " R"], states: Sequence[Sequence[State]]
+    ) -> list[tuple[int, int, int]]:
+        """The best id that ends the word of each term just written: the likeliest ones may all go on with it."""
+        ends = [(n, k) for n, group in enumerate(states) for k, state in enumerate(group) if state.last]
+        if not (ends and self.inside):
+            return []
+        n, k = torch.tensor(ends, device=totals.device).unbind(1)
+        others = totals[rows[n], k].index_fill(1, self.inside_or_reserved.to(totals.device), -torch.inf)
+        return [(*end, token) for end, token in zip(ends, others.argmax(dim=1).tolist(), strict=True)]
 
     def _state(self, sentence: int, ids: Ids) -> State:
         state = self.states[sentence].get(ids)

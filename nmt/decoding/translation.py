@@ -15,11 +15,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from nmt.decoding.word_alignment import Link, word_links
+from nmt.decoding.word_alignment import Link, best_links, token_shares, word_attention
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
 from nmt.text.sentences import Sentences
-from nmt.text.vocabulary import EOS_TOKEN
+from nmt.text.vocabulary import EOS_TOKEN, without_end
 from nmt.text.words import joined, word_numbers
 
 if TYPE_CHECKING:
@@ -79,7 +79,10 @@ class Translation:
         for part in self.sentences or (self,):
             words = part.source.split(), part.text.split()
             if part.attention is not None and part.tokens:
-                of_part = word_links(part.attention.numpy(), part.source_tokens[:-1], part.tokens, *words, part.guided)
+                tokens = part.source_tokens[:-1], without_end(part.tokens)
+                shares = [token_shares(*side) for side in zip(tokens, words, strict=True)]
+                weights = word_attention(part.attention.numpy()[: len(tokens[1])], shares[0], shares[1])
+                of_part = best_links(weights, part.guided)
                 links |= {(source + s, target + t) for s, t in of_part}
             source, target = source + len(words[0]), target + len(words[1])
         return tuple(sorted(links, key=lambda link: link[::-1]))

@@ -14,7 +14,6 @@ from jaxtyping import Float
 
 from nmt.text.tokenizers.case import MARKS, SPACE_MARK
 from nmt.text.tokenizers.spacy import JOINT
-from nmt.text.vocabulary import without_end
 
 Link = tuple[int, int]
 
@@ -69,20 +68,6 @@ def token_shares(surfaces: Sequence[str], words: Sequence[str]) -> Float[np.ndar
         shares[:, token] /= max(length, 1)
         start += length
     return shares
-
-
-def word_links(
-    attention: Float[np.ndarray, "T S"],
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    source_words: Sequence[str],
-    target_words: Sequence[str],
-    guided: bool = False,
-) -> frozenset[Link]:
-    """The links of words by the attention of the tokens that they consist of, without `<eos>`, which has a column."""
-    target_tokens = without_end(target_tokens)
-    shares = token_shares(source_tokens, source_words), token_shares(target_tokens, target_words)
-    return best_links(word_attention(attention[: len(target_tokens)], *shares), guided)
 
 
 def _letters(text: str) -> str:

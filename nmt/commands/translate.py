@@ -56,7 +56,9 @@ def parser() -> Parser:
     alignment = "print links of words, source-target from 0, behind each translation: text ||| 0-0 1-1"
     add("--alignment", action="store_true", help=alignment)
     words = "name words that are missing in a translation or added to it, on standard error and in --json (slower)"
-    add("--check-words", action="store_true", help=words)
+    parser.set_defaults(check_words=False)
+    if addons.offered("missing_words") is not None:
+        add("--check-words", action="store_true", help=words)
     add("--prefix", metavar="TEXT", help="begin each translation with this text; the whole vocabulary is searched")
     shared.add_decoding_options(parser)
     parser.add_argument("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
@@ -94,8 +96,6 @@ def _check(options: argparse.Namespace, text: Sequence[str]) -> None:
     if not text and options.input is None and sys.stdin is None:
         raise UserError("there is no standard input to read: give TEXT or --input FILE")
     shared.search_settings(options)
-    if options.check_words and addons.offered("missing_words") is None:
-        raise UserError("--check-words needs the add-on nmt.align, which is not installed: leave it out")
     if options.check_words and (getattr(options, "markup", False) or getattr(options, "mnemonics", None)):
         raise UserError("--check-words reads plain text: leave it out, or --markup and --mnemonics")
     if options.attention is not None:

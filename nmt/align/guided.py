@@ -81,7 +81,7 @@ def _cached(pairs: TrainingSet) -> Rows:
 
 def _lexical(pairs: TrainingSet) -> Rows:
     tokens = pairs.source.vocabulary.tokens, pairs.target.vocabulary.tokens
-    links = lexical_links(*pairs.rows, tokens=tokens, symmetrization="grow-diag-final")
+    links = lexical_links(*pairs.rows, tokens=tokens)
     return Rows(np.stack((links.source, links.target), axis=1), links.counts)
 
 

@@ -57,7 +57,7 @@ def parser() -> Parser:
     add("--alignment", action="store_true", help=alignment)
     words = "name words that are missing in a translation or added to it, on standard error and in --json (slower)"
     parser.set_defaults(check_words=False)
-    if addons.offered("missing_words") is not None:
+    if any("missing_words" in addon.offers for addon in addons.addons()):
         add("--check-words", action="store_true", help=words)
     add("--prefix", metavar="TEXT", help="begin each translation with this text; the whole vocabulary is searched")
     shared.add_decoding_options(parser)

@@ -15,7 +15,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from nmt import acceleration, addons
-from nmt.acceleration import Precision
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example
 from nmt.decoding import batches as decoding
@@ -109,11 +108,6 @@ class Translator:
     def languages(self) -> tuple[str, str]:
         """The codes of the source and the target language."""
         return self.source.language, self.target.language
-
-    @property
-    def fastest_precision(self) -> Precision:
-        """What `precision="auto"` is here: a rule from the features of the CPU, or float32."""
-        return acceleration.resolve_precision("auto", self.model.device, "search", fast=self.fast)
 
     @property
     def has_attention(self) -> bool:
@@ -253,7 +247,8 @@ class Translator:
         from nmt.config.reading import override_search
 
         search = override_search(self.search, **changes)
-        return search if search.precision != "auto" else search.model_copy(update={"precision": self.fastest_precision})
+        precision = acceleration.resolve_precision(search.precision, self.model.device, "search", fast=self.fast)
+        return search.model_copy(update={"precision": precision})
 
     def _check(self, search: SearchConfig, options: _Options) -> None:
         n_best, most = options.n_best, search.beam_size if search.sampling is None else MOST_SAMPLES

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nmt import addons
+from nmt import acceleration, addons
 from nmt.config.run import Config
 from nmt.data.splits import SPLITS, load_split
 from nmt.decoding.word_alignment import best_links
@@ -92,7 +92,9 @@ def evaluate(
 
 def _translate(name: str, translator: Translator, sentences: Sequence[str], search: Mapping[str, Any]) -> list[str]:
     precision = search.get("precision") or translator.search.precision
-    precision = f"{translator.fastest_precision}, chosen by auto" if precision == "auto" else precision
+    if precision == "auto":
+        device, fast = translator.model.device, translator.fast
+        precision = f"{acceleration.resolve_precision('auto', device, 'search', fast=fast)}, chosen by auto"
     print(f"Translating {len(sentences)} sentences with {name} ({precision})", file=sys.stderr, flush=True)
     return [translation.text for translation in translator.translate(sentences, attention=False, **search)]
 

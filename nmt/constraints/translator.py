@@ -77,17 +77,21 @@ class ConstrainedTranslator(Translator):
         if options.get("constrain") is not None:
             raise UserError("constrain excludes glossary, keep and protect: give one of them")
 
-        def constrain(readable: Sequence[Readable]) -> Choose:
-            room = search.max_length - self._longest_prefix(options.get("prefix"))
-            constraints, ordered = masking.constraints(readable) if masking else ([[] for _ in readable], None)
-            for sentence, masks in zip(readable, constraints, strict=True):
-                masks += term_constraints(sentence.text, terms, self.target, room - len(masks))
-            reserved = masking.reserved if masking else ()
-            return self.select(constraints, max_length=search.max_length, reserved=reserved, ordered=ordered)
-
+        most = search.max_length, search.max_length - self._longest_prefix(options.get("prefix"))
+        constrain = partial(self._choose, masking, terms, most)
         options["constrain"] = constrain if search.sampling is None else None
         spelled = partial(respelled, terms=terms) if getattr(self.target.tokenizer, "lowercase", False) else _same
         return self._finished(texts, masking, spelled, options)
+
+    def _choose(
+        self, masking: Masking | None, terms: Glossary, most: tuple[int, int], readable: Sequence[Readable]
+    ) -> Choose:
+        """What chooses the candidates for sentences; `most` ids are in a translation, and behind its prefix."""
+        constraints, ordered = masking.constraints(readable) if masking else ([[] for _ in readable], None)
+        for sentence, masks in zip(readable, constraints, strict=True):
+            masks += term_constraints(sentence.text, terms, self.target, most[1] - len(masks))
+        reserved = masking.reserved if masking else ()
+        return self.select(constraints, max_length=most[0], reserved=reserved, ordered=ordered)
 
     def _finished(
         self,

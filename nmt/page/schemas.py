@@ -1,7 +1,4 @@
-"""The requests and answers of the server, as the OpenAPI document describes them.
-
-A body with anything else in it is refused, with the field's name.
-"""
+"""The requests and answers of the server, as the OpenAPI document describes them. Other fields are refused by name."""
 
 from __future__ import annotations
 
@@ -37,10 +34,7 @@ class SearchRequest(Question):
 
 
 class TranslateRequest(SearchRequest):
-    """A sentence to translate, and the text that the translation begins with. Without `attention` it is faster.
-
-    The tags of `html` return in `text`; tokens are those of the text without them.
-    """
+    """A sentence, and the text that its translation begins with. The tags of `html` return in `text`, not in tokens."""
 
     prefix: Text = ""
     format: Literal["text", "html"] = "text"

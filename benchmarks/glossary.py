@@ -30,7 +30,7 @@ from nmt.constraints.glossary import Glossary, Term
 from nmt.constraints.selection import Selection
 from nmt.constraints.translator import ConstrainedTranslator
 from nmt.data.splits import load_split
-from nmt.decoding.word_alignment import word_links
+from nmt.decoding.word_alignment import best_links, token_shares, word_attention
 from nmt.evaluation.scores import score
 from nmt.system import bundled
 from nmt.text.limits import Readable
@@ -68,7 +68,8 @@ def linked_words(
     for source, reference, attention in zip(sources, references, weights, strict=True):
         words = _WORD.findall(source), _WORD.findall(reference)
         tokens = translator.source.tokenize(source), translator.target.tokenize(reference)
-        links = word_links(attention.numpy(), *tokens, *words)
+        shares = [token_shares(*side) for side in zip(tokens, words, strict=True)]
+        links = best_links(word_attention(attention.numpy()[:-1], shares[0], shares[1]))
         linked = Counter(s for s, _ in links)
         usable = [
             {n for n, w in enumerate(side) if w.isalpha() and w.lower() not in functions and side.count(w) == 1}

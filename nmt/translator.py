@@ -272,7 +272,8 @@ class Translator:
         missing, new = number_differences(source.text, text)
         is_unlike = None
         if is_searched and self.threshold is not None:
-            is_unlike = mean < self.threshold or source.rarity > (self.rarity_threshold or math.inf)
+            most = math.inf if self.rarity_threshold is None else self.rarity_threshold
+            is_unlike = mean < self.threshold or source.rarity > most
         return Translation(
             source=source.text,
             guided=self.guided,

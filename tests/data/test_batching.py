@@ -105,5 +105,7 @@ def test_marks_and_padding_stand_where_they_belong() -> None:
     assert empty.source.tolist() == empty.target_output.tolist() == [[EOS]]
     assert empty.target_input.tolist() == [[BOS]]
     assert empty.source.dtype == torch.int64
-    on_device = {name for name, tensor in vars(batch.to(torch.device("meta"))).items() if tensor.is_meta}
+    on_device = {
+        name for name, tensor in vars(batch.to(torch.device("meta"))).items() if tensor is not None and tensor.is_meta
+    }
     assert on_device == {"source", "target_input", "target_output"}  # lengths stay on the CPU

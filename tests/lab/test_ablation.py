@@ -205,7 +205,7 @@ def test_bad_input_is_one_line_and_code_2(
         (["none.yaml", "none.yaml"], ["twice"]),
         (["none.yaml", "luong.yaml", "--set", "name=x"], ["none.yaml", "luong.yaml", "x"]),
         (["none.yaml", "other.yaml"], ["other.yaml", "training.seed"]),
-        (["none.yaml", "--set", "training.max_updates=7"], ["runs/none", "training.max_updates", "--set output_dir"]),
+        (["none.yaml", "--set", "training.max_updates=7"], ["runs/none", "training.max_updates", "output_dir"]),
         (["none.yaml", "--output", "written"], ["written", "<!-- results -->"]),
         (["damaged.yaml"], ["damaged/result.json", "delete"]),
     ):

@@ -168,7 +168,7 @@ def test_jobs_that_have_begun_are_not_waited_for_nor_a_script_without_a_guard_fo
     # Python starts processes that run the script again, up to the lock that their parent holds.
     run = subprocess.run(written(WITHOUT_GUARD), capture_output=True, **more)
     assert run.returncode != 0
-    assert 'put the code of the script under `if __name__ == "__main__":`' in run.stderr
+    assert 'put its code under `if __name__ == "__main__":`' in run.stderr
     assert "Waiting for another process" not in run.stderr
 
 

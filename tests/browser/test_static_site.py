@@ -102,8 +102,8 @@ def test_the_answers_of_other_mechanisms(open_page: Opener, tmp_path: Path, vari
     search = SearchConfig(beam_size=2, max_length=6)
     own = Translator(tiny_model(variant).float(), *tiny_codecs(), search)
     side = SimpleNamespace(language="a", tokenizer="whitespace", lowercase=False)
-    data = SimpleNamespace(source=side, target=side, normalize=True)
-    config: Any = SimpleNamespace(data=data, search=search)
+    data = SimpleNamespace(source=side, target=side, normalize=True, protect=None)
+    config: Any = SimpleNamespace(data=data, search=search, training=SimpleNamespace(guided_alignment=None))
     loaded = Loaded(config, own.source, own.target, own.model, None)  # type: ignore[arg-type]  # the tiny model
     write_page("tiny/best.safetensors", loaded, tmp_path / "page", "float32", PACKAGE)
     text, forced = "a b c d b a e f h g", [[1, 2]] if own.has_attention else []

@@ -48,7 +48,7 @@ def links_of(texts: Sequence[Any]) -> list[list[tuple[int, int]]]:
         lengths = np.array([len(row) for row in numbers], dtype=np.int32)
         sides.append(Rows(np.array([i for row in numbers for i in row], dtype=np.int32), lengths))
     links = lexical_links(*sides)
-    return [links[pair] for pair in range(len(links))]
+    return [[(s, t) for s, t in links[pair].tolist()] for pair in range(len(links))]
 
 
 def phrase(words: list[str], stop: set[str], draw: random.Random) -> range | None:

@@ -7,21 +7,22 @@ they are a part of. Links that are made from the text are between tokens.
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
+from nmt.align import hmm, lexicon, symmetrization
 from nmt.align.config import LEXICAL, GuidedAlignmentConfig
-from nmt.align.lexicon import lexical_links
 from nmt.config.run import Config
 from nmt.data.splits import training_paths
-from nmt.data.store import Rows
+from nmt.data.store import Rows, append, build_store, open_store
 from nmt.data.training_set import TrainingSet
 from nmt.decoding.word_alignment import token_shares
 from nmt.evaluation.alignment import Links, read_links
-from nmt.system import files
 from nmt.system.errors import UserError
 from nmt.text.codec import Codec
 from nmt.text.corpus import iterate_lines
@@ -37,7 +38,7 @@ def links_of(pairs: TrainingSet, config: Config) -> Rows:
     assert isinstance(guided, GuidedAlignmentConfig)
     if config.model.attention.wiring == "none":
         raise UserError("training.guided_alignment needs attention: set model.attention.wiring to bahdanau or luong")
-    links = _cached(pairs) if guided.links == LEXICAL else _links_of_file(pairs, Path(guided.links))
+    links = _lexical(pairs) if guided.links == LEXICAL else _links_of_file(pairs, Path(guided.links))
     return with_empty_word(links, *(rows.lengths for rows in pairs.rows))
 
 
@@ -59,30 +60,21 @@ def with_empty_word(links: Rows, source_lengths: Int[np.ndarray, " P"], target_l
     return Rows(values, np.bincount(owners, minlength=len(links)).astype(np.int32))
 
 
-def _cached(pairs: TrainingSet) -> Rows:
-    digest = hashlib.sha256()
-    for rows in pairs.rows:
-        digest.update(rows.values.tobytes())
-        digest.update(rows.lengths.tobytes())
-    code = "".join(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
-    digest.update(code.encode())
-    path = Path(pairs.config.folder) / "cache" / f"links-{digest.hexdigest()[:32]}.npy"
-    try:
-        stored = np.load(path)
-        counts, values = stored[: len(pairs.rows[0])], stored[len(pairs.rows[0]) :].reshape(-1, 2)
-        return Rows(values, counts)
-    except (OSError, ValueError):
-        links = _lexical(pairs)
-    with files.report_write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(path, np.concatenate([links.lengths.astype(np.int32), links.values.astype(np.int32).ravel()]))
-    return links
-
-
 def _lexical(pairs: TrainingSet) -> Rows:
-    tokens = pairs.source.vocabulary.tokens, pairs.target.vocabulary.tokens
-    links = lexical_links(*pairs.rows, tokens=tokens)
-    return Rows(np.stack((links.source, links.target), axis=1), links.counts)
+    digest = hashlib.sha256("".join(inspect.getsource(module) for module in (hmm, lexicon, symmetrization)).encode())
+    for array in (array for rows in pairs.rows for array in (rows.values, rows.lengths)):
+        digest.update(array.tobytes())
+    path = Path(pairs.config.folder) / "cache" / f"links-{digest.hexdigest()[:32]}"
+
+    def fill(folder: Path) -> dict[str, Any]:
+        tokens = pairs.source.vocabulary.tokens, pairs.target.vocabulary.tokens
+        links = lexicon.lexical_links(*pairs.rows, tokens=tokens)
+        append(folder, "links", links.values.ravel())
+        append(folder, "counts", links.lengths)
+        return {}
+
+    arrays = (open_store(path) or build_store(path, fill)).arrays
+    return Rows(arrays["links"].reshape(-1, 2), arrays["counts"])
 
 
 def _links_of_file(pairs: TrainingSet, path: Path) -> Rows:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float, Int
 
 from nmt.align import hmm
@@ -32,36 +32,16 @@ JUMP_FLOOR = 1e-5  # of the share of a jump that was never seen
 TINY = 1e-12
 
 
-@dataclass(frozen=True)
-class PairLinks:
-    """Links of P pairs, one pair after the other: those of pair p are the next `counts[p]`, by target position."""
-
-    source: Int[np.ndarray, " L"]
-    target: Int[np.ndarray, " L"]
-    counts: Int[np.ndarray, " P"]
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    @cached_property
-    def ends(self) -> Int[np.ndarray, " P"]:
-        return self.counts.cumsum(dtype=np.int64)
-
-    def __getitem__(self, pair: int) -> list[tuple[int, int]]:
-        """The links (source position, target position) of a pair."""
-        links = slice(self.ends[pair] - self.counts[pair], self.ends[pair])
-        return list(zip(self.source[links].tolist(), self.target[links].tolist(), strict=True))
-
-
 def lexical_links(
     source: Rows,
     target: Rows,
     *,
     tokens: tuple[Sequence[str], Sequence[str]] | None = None,
     symmetrization: Symmetrization = "grow-diag-final-and",
-) -> PairLinks:
+) -> Rows:
     """The links of every pair of ids, learnt from these pairs alone; of a long text, from pairs that are evenly spaced.
 
+    A link is a row of `values`: its source and its target position. Those of a pair are sorted by target position.
     `tokens` are the text of the source's and the target's ids: with them, words and punctuation are not linked to each
     other, and marks of case and space to nothing. Sentences of more than `LONGEST` tokens get no links. Raises
     `ValueError` for sides of different length.
@@ -79,7 +59,7 @@ def lexical_links(
     flat = np.array([link for of_pair in links for link in of_pair], dtype=np.int32).reshape(-1, 2)
     begins = (np.repeat(rows.ends - rows.lengths, counts) for rows in (source, target))
     positions = [p[b + x] for p, b, x in zip((source_places, target_places), begins, flat.T, strict=True)]
-    return PairLinks(positions[0], positions[1], counts)
+    return Rows(np.stack(positions, axis=1), counts)
 
 
 Kinds = tuple[Int[np.ndarray, " V"], ...] | None  # of the tokens of each side, by id: see `_kind`
@@ -216,18 +196,12 @@ def _update(model: _Model, text: _Text, fits: Bool[np.ndarray, " C"], with_jumps
         jumps += np.bincount(index.ravel(), expected.jumps.ravel(), minlength=len(jumps))
     counts = np.bincount(text.couple, share, minlength=len(fits)) + CONCENTRATION
     given = text.couples[model.is_reverse]
-    estimate = _exp_digamma(counts) / _exp_digamma(np.bincount(given, counts)[given])
+    expected_log = torch.from_numpy(counts).digamma() - torch.from_numpy(np.bincount(given, counts)[given]).digamma()
+    estimate = expected_log.exp().numpy()
     model.probability = np.append(np.maximum(np.where(fits, estimate, 0), TINY), TINY)
     model.null = np.maximum(null / max(null.sum(), TINY), TINY)
     if with_jumps:
         model.jumps = jumps / jumps.sum() + JUMP_FLOOR
-
-
-def _exp_digamma(x: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-    """exp(ψ(x)) for x > 0, by the recurrence ψ(x) = ψ(x + 1) − 1/x and the asymptotic series."""
-    low = sum(1 / (x + k) for k in range(6))
-    high = x + 6
-    return np.exp(np.log(high) - 1 / (2 * high) - 1 / (12 * high**2) + 1 / (120 * high**4) - low)
 
 
 def _batches(text: _Text, is_reverse: bool) -> Iterator[_Batch]:

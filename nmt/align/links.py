@@ -81,7 +81,7 @@ def of_text(text: ParallelText, symmetrization: Symmetrization = "grow-diag-fina
     """The links of each pair that its text alone teaches, between words that white space separates."""
     (source, source_words), (target, target_words) = (_as_ids(side) for side in (text.source, text.target))
     links = lexical_links(source, target, tokens=(source_words, target_words), symmetrization=symmetrization)
-    return (links[pair] for pair in range(len(links)))
+    return ([(s, t) for s, t in links[pair].tolist()] for pair in range(len(links)))
 
 
 def _as_ids(sentences: Sequence[str]) -> tuple[Rows, list[str]]:

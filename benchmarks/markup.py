@@ -28,11 +28,12 @@ from pathlib import Path
 import torch
 from numpy import ndarray
 
-from nmt.align.links import of_text, word_weights
+from nmt.align.links import of_text
 from nmt.constraints.atoms import Atoms, Links
 from nmt.constraints.markup import Markup, parse, transfer
 from nmt.constraints.tags import VOID
 from nmt.constraints.translator import ConstrainedTranslator
+from nmt.evaluation.alignment import attend_words, word_pairs
 from nmt.text.corpus import ParallelText
 from nmt.text.sentences import split_text
 
@@ -103,7 +104,7 @@ def attention(checkpoint: Path, pairs: Sequence[Pair]) -> list[ndarray]:
         ]
         split.append(sides if len(sides[0]) == len(sides[1]) else [[text] for text in pair])
     text = ParallelText(*([part for sides in split for part in sides[side]] for side in (0, 1)))
-    parts = word_weights(translator, text)
+    parts = attend_words(translator, text, word_pairs(text, translator.languages, "whitespace"))
     return [torch.block_diag(*map(torch.from_numpy, islice(parts, len(sides[0])))).numpy() for sides in split]
 
 

@@ -11,7 +11,8 @@ from jaxtyping import Float
 from nmt.align.lexicon import lexical_links
 from nmt.align.symmetrization import Symmetrization, symmetrize
 from nmt.data.store import Rows
-from nmt.decoding.word_alignment import Link, best_links, token_shares, word_attention
+from nmt.decoding.word_alignment import Link, best_links
+from nmt.evaluation.alignment import attend_words, word_pairs
 from nmt.system.errors import UserError
 from nmt.text.corpus import ParallelText
 
@@ -50,31 +51,21 @@ def attended(
     word, and both are symmetrised.
     """
     opposite = ParallelText(text.target, text.source)
-    backward = word_weights(reverse, opposite) if reverse is not None else iter([None] * len(text.source))
-    for weights, of_reverse in zip(word_weights(translator, text), backward, strict=True):
+    backward = _attend(reverse, opposite) if reverse is not None else iter([None] * len(text.source))
+    for weights, of_reverse in zip(_attend(translator, text), backward, strict=True):
         links = best_links(weights)
         if of_reverse is not None:
             links = symmetrize(links, frozenset((s, t) for t, s in best_links(of_reverse)), symmetrization)
         yield Attended(links, weights, of_reverse)
 
 
-def word_weights(translator: Translator, text: ParallelText) -> Iterator[Float[np.ndarray, "T S"]]:
+def _attend(translator: Translator, text: ParallelText) -> Iterator[Float[np.ndarray, "T S"]]:
     """The attention of each pair's target words to its source words; an empty side has none.
 
     A token's attention is that of the step that predicts it. The next step, which reads it, aligns far worse in models
     of both wirings, unlike in transformers (Chen et al. 2020, section 3).
     """
-    kept = [index for index, (s, t) in enumerate(zip(text.source, text.target, strict=True)) if s.split() and t.split()]
-    attention = translator.forced_attention([text.source[i] for i in kept], [text.target[i] for i in kept])
-    of_tokens = dict(zip(kept, attention, strict=True))
-    for index, (source, target) in enumerate(zip(text.source, text.target, strict=True)):
-        words = source.split(), target.split()
-        if index not in of_tokens:
-            yield np.zeros((len(words[1]), len(words[0])))
-            continue
-        source_shares = token_shares(translator.source.surfaces(source), words[0])
-        target_shares = token_shares(translator.target.surfaces(target), words[1])
-        yield word_attention(of_tokens[index].numpy()[:-1], source_shares, target_shares)
+    return attend_words(translator, text, word_pairs(text, translator.languages, "whitespace"))
 
 
 def of_text(text: ParallelText, symmetrization: Symmetrization = "grow-diag-final-and") -> Iterator[list[Link]]:

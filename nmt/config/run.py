@@ -43,5 +43,5 @@ class Config(Section):
     @model_validator(mode="after")
     def _tying_fits_vocabulary(self) -> Self:
         if self.model.tied_embeddings == "all" and not self.data.joint_vocabulary:
-            raise ValueError("model.tied_embeddings: all needs data.joint_vocabulary: true; set it, or target")
+            raise ValueError("model.tied_embeddings: all needs data.joint_vocabulary: true; set it, or choose target")
         return self

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 
-import numpy as np
-from jaxtyping import Float
-from numpy import ndarray
-
 from nmt.constraints import mnemonics
 from nmt.constraints.markup import parse, transfer
 from nmt.decoding.translation import Translation
-from nmt.decoding.word_alignment import Link, token_shares, word_attention
+from nmt.decoding.word_alignment import Link
 from nmt.system.errors import UserError
 from nmt.system.values import sentences_of
 from nmt.text.limits import check_unicode
-from nmt.text.vocabulary import without_end
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class Marking:
         if mnemonic is not None:
             text = mnemonics.insert(text, mnemonic, translation.alignment or ())
         if markup is not None:
-            text = transfer(markup, text, word_weights(translation))
+            text = transfer(markup, text, translation.word_weights)
         values = {field.name: getattr(translation, field.name) for field in fields(Translation)}
         values |= {"text": text, "n_best": tuple(self.restored(number, other) for other in translation.n_best)}
         return MarkedTranslation(**values, plain=translation)
@@ -76,22 +71,6 @@ class Marking:
 
         translate(self.texts, found=restore)
         return [restored[number] for number in range(len(self.texts))]
-
-
-def word_weights(translation: Translation) -> Float[ndarray, "T S"]:
-    """The attention of the words, between white space, of all sentences of a translation; 0 without attention."""
-    parts = translation.sentences or (translation,)
-    words = [(part.source.split(), part.text.split()) for part in parts]
-    weights = np.zeros([sum(len(of_part[side]) for of_part in words) for side in (1, 0)])
-    row = column = 0
-    for part, (source, target) in zip(parts, words, strict=True):
-        if part.attention is not None and part.tokens:
-            tokens = without_end(part.tokens)
-            shares = token_shares(part.source_tokens[:-1], source), token_shares(tokens, target)
-            of_part = word_attention(part.attention.numpy()[: len(tokens)], *shares)
-            weights[row : row + len(target), column : column + len(source)] = of_part
-        row, column = row + len(target), column + len(source)
-    return weights
 
 
 def without_attention(translation: Translation) -> Translation:

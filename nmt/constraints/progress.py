@@ -2,8 +2,7 @@
 
 A constraint has forms (sequences of ids), of which one must be written in one go; each id counts for one constraint. As
 tokens may be pieces of words, a form does not count where its first word has other capitals, or where its last word
-goes on ("bike" in "bikes"). One that begins
-with `BEGINNING` counts only at the beginning of a sentence.
+goes on ("bike" in "bikes"). One that begins with `BEGINNING` counts only at the beginning of a sentence.
 """
 
 from __future__ import annotations

@@ -106,12 +106,11 @@ class TrainingSet:
         The lengths are those of the text as it is.
         """
         rows, (source, target) = self.order[list(indices)].tolist(), self.rows
-        pairs = [Example(source[row].tolist(), target[row].tolist()) for row in rows]
-        changed = self.augmentation.replace(pairs, draw, self.source, self.corpus_rows)
+        before = [Example(source[row].tolist(), target[row].tolist()) for row in rows]
+        pairs = self.augmentation.replace(before, draw, self.source, self.corpus_rows)
         if self.links is not None:  # which are those of the text as it is
-            rows_of = zip(changed, pairs, rows, strict=True)
-            changed = [replace(new, links=self.links[row]) if new == old else new for new, old, row in rows_of]
-        pairs = changed
+            of_rows = zip(pairs, before, rows, strict=True)
+            pairs = [replace(new, links=self.links[row]) if new == old else new for new, old, row in of_rows]
         for number, tag in enumerate(self.tags[rows].tolist()):
             if tag >= 0:
                 pair = pairs[number]

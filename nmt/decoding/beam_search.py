@@ -94,7 +94,7 @@ def beam_search(
     and the new state. `state` and `memory` begin with a row per sentence; `state` then has K, reordered with the
     hypotheses. A hypothesis ends when EOS is among the K best continuations of its sentence, a sentence when K have
     ended, or at `max_length`, where all compete as they are. K = 1 is greedy search. Hypotheses begin with `prefix`;
-    behind it, no id of `not_thrice` ends a third equal sequence. `choose` gives candidates, and `watch` sees them.
+    behind it, no id of `not_thrice` ends a third equal sequence. `choose` selects candidates; `watch` gets them.
     """
     indices = _indices(memory)  # the unfinished sentences, by their index in the input
     ids, scores = indices.new_full((len(indices), 1, 1), bos), torch.zeros(len(indices), 1, device=indices.device)

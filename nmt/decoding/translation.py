@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -74,18 +75,20 @@ class Translation:
         """
         if self.attention is None and not self.sentences:
             return None
-        links: set[Link] = set()
-        source, target = 0, 0  # words before the part
+        return tuple(sorted(best_links(self.word_weights, self.guided), key=lambda link: link[::-1]))
+
+    @property
+    def word_weights(self) -> Float[np.ndarray, "T S"]:
+        """The attention of the words of `text` to those of `source`, of all `sentences`; 0 without attention."""
+        blocks = []
         for part in self.sentences or (self,):
-            words = part.source.split(), part.text.split()
+            source, target, tokens = part.source.split(), part.text.split(), without_end(part.tokens)
+            weights = np.zeros((len(target), len(source)))
             if part.attention is not None and part.tokens:
-                tokens = part.source_tokens[:-1], without_end(part.tokens)
-                shares = [token_shares(*side) for side in zip(tokens, words, strict=True)]
-                weights = word_attention(part.attention.numpy()[: len(tokens[1])], shares[0], shares[1])
-                of_part = best_links(weights, part.guided)
-                links |= {(source + s, target + t) for s, t in of_part}
-            source, target = source + len(words[0]), target + len(words[1])
-        return tuple(sorted(links, key=lambda link: link[::-1]))
+                shares = token_shares(part.source_tokens[:-1], source), token_shares(tokens, target)
+                weights = word_attention(part.attention.numpy()[: len(tokens)], *shares)
+            blocks.append(torch.from_numpy(weights))
+        return torch.block_diag(*blocks).numpy()
 
     @property
     def is_cut(self) -> bool:
@@ -145,6 +148,7 @@ class Translation:
             new_numbers=tuple(number for sentence in sentences for number in sentence.new_numbers),
             is_repetitive=any(sentence.is_repetitive for sentence in sentences),
             sentences=tuple(sentences),
+            guided=sentences[0].guided,
             source="".join(chain(*zip((sentence.source for sentence in sentences), [*gaps, ""], strict=True))),
         )
 

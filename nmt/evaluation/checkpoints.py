@@ -92,9 +92,8 @@ def evaluate(
 
 def _translate(name: str, translator: Translator, sentences: Sequence[str], search: Mapping[str, Any]) -> list[str]:
     precision = search.get("precision") or translator.search.precision
-    if precision == "auto":
-        device, fast = translator.model.device, translator.fast
-        precision = f"{acceleration.resolve_precision('auto', device, 'search', fast=fast)}, chosen by auto"
+    resolved = acceleration.resolve_precision(precision, translator.model.device, "search", fast=translator.fast)
+    precision = resolved if precision != "auto" else f"{resolved}, chosen by auto"
     print(f"Translating {len(sentences)} sentences with {name} ({precision})", file=sys.stderr, flush=True)
     return [translation.text for translation in translator.translate(sentences, attention=False, **search)]
 

@@ -47,15 +47,16 @@ def attended(
 ) -> Iterator[Attended]:
     """The links of each pair between words that white space separates.
 
-    Each target word is linked to the source word with the largest weight; of `reverse`, each source word to a target
-    word, and both are symmetrised.
+    Each target word is linked as by `best_links`; of `reverse`, each source word to target words, and both are
+    symmetrised.
     """
     opposite = ParallelText(text.target, text.source)
     backward = _attend(reverse, opposite) if reverse is not None else iter([None] * len(text.source))
     for weights, of_reverse in zip(_attend(translator, text), backward, strict=True):
-        links = best_links(weights)
+        links = best_links(weights, translator.guided)
         if of_reverse is not None:
-            links = symmetrize(links, frozenset((s, t) for t, s in best_links(of_reverse)), symmetrization)
+            backward_links = best_links(of_reverse, reverse is not None and reverse.guided)
+            links = symmetrize(links, frozenset((s, t) for t, s in backward_links), symmetrization)
         yield Attended(links, weights, of_reverse)
 
 

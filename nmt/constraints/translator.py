@@ -11,7 +11,8 @@ from nmt.constraints.forms import inside_ids, mark_ids, term_constraints
 from nmt.constraints.glossary import Glossary, Term, respelled
 from nmt.constraints.marked import Marking, without_attention
 from nmt.constraints.masking import Masking, mask_ids
-from nmt.constraints.protect import Patterns, expressions, mask_pair
+from nmt.constraints.protect import Patterns, expressions
+from nmt.constraints.protection import masked
 from nmt.constraints.selection import Selection
 from nmt.data.batching import Example
 from nmt.decoding.beam_search import Choose
@@ -138,8 +139,7 @@ class ConstrainedTranslator(Translator):
 
     def _masked(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[str]]:
         """Pairs with masks for the spans that are on both sides."""
-        patterns = expressions(self.protect)
-        pairs = [mask_pair(*pair, patterns) for pair in zip(sources, targets, strict=True)]
+        pairs = [*masked(self.protect, zip(sources, targets, strict=True))]
         return [source for source, _ in pairs], [target for _, target in pairs]
 
     @cached_property

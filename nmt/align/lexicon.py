@@ -195,8 +195,10 @@ def _update(model: _Model, text: _Text, fits: Bool[np.ndarray, " C"], with_jumps
         index = hmm.jump_index(batch.meeting.shape[2], len(jumps))
         jumps += np.bincount(index.ravel(), expected.jumps.ravel(), minlength=len(jumps))
     counts = np.bincount(text.couple, share, minlength=len(fits)) + CONCENTRATION
-    given = text.couples[model.is_reverse]
-    expected_log = torch.from_numpy(counts).digamma() - torch.from_numpy(np.bincount(given, counts)[given]).digamma()
+    read_ids = text.couples[model.is_reverse]
+    expected_log = (
+        torch.from_numpy(counts).digamma() - torch.from_numpy(np.bincount(read_ids, counts)[read_ids]).digamma()
+    )
     estimate = expected_log.exp().numpy()
     model.probability = np.append(np.maximum(np.where(fits, estimate, 0), TINY), TINY)
     model.null = np.maximum(null / max(null.sum(), TINY), TINY)

@@ -53,9 +53,9 @@ def parser() -> Parser:
     add("--attention", type=Path, metavar="FILE", help="draw the attention of one sentence, as .png, .svg or .pdf")
     add("--pieces", action="store_true", help="let --attention draw the model's tokens, not whole words")
     add("--replace-unk", action="store_true", help="replace unknown words by the source word with the most attention")
-    alignment = "print links of words, source-target from 0, behind each translation: text ||| 0-0 1-1"
+    alignment = "print word links (source-target, counted from 0) after each translation: text ||| 0-0 1-1"
     add("--alignment", action="store_true", help=alignment)
-    words = "name words that are missing in a translation or added to it, on standard error and in --json (slower)"
+    words = "report words that a translation leaves out or adds, on standard error and in --json (slower)"
     parser.set_defaults(check_words=False)
     if any("missing_words" in addon.offers for addon in addons.addons()):
         add("--check-words", action="store_true", help=words)

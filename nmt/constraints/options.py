@@ -15,17 +15,17 @@ from nmt.text.corpus import read_lines
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what must be in a translation").add_argument
-    glossary = "terms and their translations, which are written wherever a term is: source, tab, target"
+    glossary = "a file of terms and their translations (source, tab, target), which are used wherever a term occurs"
     add("--glossary", metavar="FILE", help=glossary)
     protect = (
-        "spans that are copied, beside those that the model was trained with: a regular expression, all, placeholders, "
-        "urls, emails, paths or numbers; may be repeated"
+        "copy what matches, in addition to what the model was trained to copy: a regular expression, or all, "
+        "placeholders, urls, emails, paths or numbers; may be repeated"
     )
     add("--protect", metavar="PATTERN", action="append", help=protect)
-    add("--keep", metavar="FILE", help="names that are not translated, one per line")
-    markup = "sentences are HTML or XML: tags return around the aligned words, entities are decoded and encoded"
+    add("--keep", metavar="FILE", help="a file of names that are not translated, one per line")
+    markup = "treat sentences as HTML or XML: tags are put back around the aligned words, entities are kept"
     add("--markup", action="store_true", help=markup)
-    marker = "the marker of keys in menus (_File, &File, ~File) is put back: auto, _, & or ~ (default: auto)"
+    marker = "keep the marker of a menu's access key (_File, &File, ~File): auto, _, & or ~ (default: auto)"
     add("--mnemonics", nargs="?", const="auto", choices=CHOICES, metavar="MARKER", help=marker)
 
 

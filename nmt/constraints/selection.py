@@ -103,8 +103,8 @@ class Selection:
         if not (ends and self.inside):
             return []
         n, k = torch.tensor(ends, device=totals.device).unbind(1)
-        others = totals[rows[n], k].index_fill(1, self.inside_or_reserved.to(totals.device), -torch.inf)
-        return [(*end, token) for end, token in zip(ends, others.argmax(dim=1).tolist(), strict=True)]
+        word_ends = totals[rows[n], k].index_fill(1, self.inside_or_reserved.to(totals.device), -torch.inf)
+        return [(*end, token) for end, token in zip(ends, word_ends.argmax(dim=1).tolist(), strict=True)]
 
     def _state(self, sentence: int, ids: Ids) -> State:
         state = self.states[sentence].get(ids)

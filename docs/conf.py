@@ -19,7 +19,8 @@ nitpicky = True
 nitpick_ignore_regex = [
     # Other projects' documentation is not read: the build needs no network.
     (r"py:.*", r"(torch|jaxtyping|numpy|pydantic|pathlib|collections|typing|np|annotated_types)\b.*"),
-    (r"py:.*", r"(Tensor|Float|Int|Bool|Path|Figure|nn\.Module|Module|Sequence|Mapping|Iterator|Callable|Any|NDArray|ndarray)"),
+    (r"py:.*", r"(Tensor|Float|Int|Bool|Path|Figure|nn\.Module|Module|Sequence|Mapping|Iterator|Callable|Any)"),
+    (r"py:.*", r"(NDArray|ndarray)"),
     (r"py:class", r"Loaded"),  # a checkpoint that was read, which is no part of the public functions
     (r"py:class", r"[A-Z]( [A-Z])*"),  # the dimensions in a tensor's shape
 ]

@@ -15,7 +15,7 @@ from typing import Any
 HOME = {  # the add-on of each command that the project itself has outside the core
     **dict.fromkeys(("explain", "serve", "index"), "page"),
     **dict.fromkeys(("export", "push"), "export"),
-    **{name: name for name in ("migrate", "course", "align")},
+    **{name: name for name in ("migrate", "course", "align", "clean")},
     "ablation": "lab",
     "back-translate": "augment",
 }

@@ -28,6 +28,7 @@ ROOMS = {
     "migrate": [],
     "align": ["docs/how-to/align-words.md"],
     "constraints": ["docs/how-to/use-a-glossary.md"],
+    "clean": ["docs/how-to/clean-a-corpus.md"],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),
@@ -35,7 +36,7 @@ ROOMS = {
     ],
 }
 COMMANDS = {"page": "serve", "export": "export", "lab": "ablation", "augment": "back-translate"}
-COMMANDS |= {name: name for name in ("migrate", "course", "align")}
+COMMANDS |= {name: name for name in ("migrate", "course", "align", "clean")}
 CORE = [
     *("config", "data", "checkpoint", "test_imports.py", "decoding/test_translator.py", "commands/test_cli.py"),
     "training/test_update.py",

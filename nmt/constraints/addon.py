@@ -8,5 +8,7 @@ ADDON = AddOn(
         "translator": "nmt.constraints.translator",
         "translate_options": "nmt.constraints.options",
         "protection": "nmt.constraints.protection",
+        "protected_spans": "nmt.constraints.protect",
+        "tags": "nmt.constraints.tags",
     },
 )

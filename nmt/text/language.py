@@ -12,7 +12,7 @@ from typing import Any
 from nmt.text.normalization import normalized
 
 # Tags, placeholders, addresses, numbers and code say nothing of the language around them.
-_NO_WORDS = re.compile(r"<[^<>]*>|\{[^{}]*\}|\S*(?:[@/\\_=#%*+\d]|\w[.:]\w)\S*")
+NO_WORDS = re.compile(r"<[^<>]*>|\{[^{}]*\}|\S*(?:[@/\\_=#%*+\d]|\w[.:]\w)\S*")
 _CLEAR = 1.0  # nats: how much likelier a text must be in one language than in any other
 
 
@@ -21,7 +21,7 @@ def likeliest_language(text: str, languages: Collection[str]) -> str | None:
 
     A language outside of `identifiable()` is never the answer.
     """
-    ranked = _identifier().rank(_NO_WORDS.sub(" ", normalized(text)))
+    ranked = identifier().rank(NO_WORDS.sub(" ", normalized(text)))
     scores = [(language, score) for language, score in ranked if language in languages]
     is_clear = all(scores[0][1] - score > _CLEAR for _, score in scores[1:])
     return scores[0][0] if scores and is_clear else None
@@ -30,11 +30,11 @@ def likeliest_language(text: str, languages: Collection[str]) -> str | None:
 @cache
 def identifiable() -> frozenset[str]:
     """The languages that have an ISO 639-1 code and are recognised."""
-    return frozenset(_identifier().labels) & _names().keys()
+    return frozenset(identifier().labels) & _names().keys()
 
 
 @cache
-def _identifier() -> Any:
+def identifier() -> Any:
     """The model, which is not the library's shared one: another program may restrict that to a few languages."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

@@ -1,0 +1,1 @@
+"""The command `nmt clean`: rules that drop or mend the pairs of a parallel corpus."""

@@ -1,7 +1,7 @@
 """Cleaning in two passes over a corpus that is never in memory.
 
 The first applies the rules that look at one pair, and the one of held-out sentences. The pairs that it keeps go into a
-temporary file, and of each its number and two hashes into memory: 24 bytes, and some more while they are sorted. The
+temporary file, and of each its number and two hashes into memory: 20 bytes, and as many while they are sorted. The
 second writes what is left after duplicates, several targets and scores.
 """
 
@@ -57,7 +57,7 @@ class Files(NamedTuple):
 class Kept(NamedTuple):
     """Of each pair that the first pass keeps its number (N), and hashes of its source and of the pair (N)."""
 
-    numbers: NDArray[np.int64]
+    numbers: NDArray[np.uint32]
     sources: NDArray[np.uint64]
     pairs: NDArray[np.uint64]
 
@@ -160,7 +160,7 @@ def _first_pass(
     progress: Callable[[int], object],
 ) -> Kept:
     """Write the pairs that are kept, as far as rules of single pairs and held-out sentences go."""
-    numbers, hashes = array("q"), (array("Q"), array("Q"))
+    numbers, hashes = array("I"), (array("Q"), array("Q"))
     for block in checked:
         for event in block.changed:
             report.change(event)
@@ -174,7 +174,7 @@ def _first_pass(
             values.frombytes(block.hashes[~is_leak, column].tobytes())
         spool.write("".join(f"{pair.number}\n{pair.source}\n{pair.target}\n" for pair in kept).encode())
         progress(block.pairs)
-    return Kept(np.frombuffer(numbers, np.int64), *(np.frombuffer(values, np.uint64) for values in hashes))
+    return Kept(np.frombuffer(numbers, np.uint32), *(np.frombuffer(values, np.uint64) for values in hashes))
 
 
 def _verdicts(

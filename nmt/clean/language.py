@@ -28,6 +28,6 @@ def language(source: str, target: str, settings: Settings) -> str:
     return ""
 
 
-def unknown_languages(settings: Settings) -> list[str]:
-    """The codes of languages that are not recognised, so that their side is not judged."""
-    return [code for code in settings.languages if code.partition("-")[0].lower() not in identifiable()]
+def recognised(settings: Settings) -> bool:
+    """Whether a side can be judged, because its language is one that is recognised."""
+    return any(code.partition("-")[0].lower() in identifiable() for code in settings.languages)

@@ -17,6 +17,8 @@ WRITTEN_AS_WORDS = 12  # the largest number that is often a word: three files, d
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SAME_LETTERS = re.compile(r"([^\W\d_])\1{4}")
 _NO_NUMBERS = re.compile(r"%\d+\$|&#\w+;")  # positions of arguments, characters
+_THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")  # 20 000
+_DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"<[^<>]*>|%\S*")
 
 
@@ -64,6 +66,11 @@ def _has_repetition(text: str) -> bool:
 
 def numbers(source: str, target: str, _: Settings) -> str:
     """Numbers that differ. Small ones that one side has and the other lacks are words there."""
-    missing, new = number_differences(*(_NO_NUMBERS.sub("%", text) for text in (source, target)))
+    if not (_DIGIT.search(source) or _DIGIT.search(target)):
+        return ""
+    texts = [_NO_NUMBERS.sub("%", text) for text in (source, target)]
+    if not any(number_differences(*(_THOUSANDS.sub("", text) for text in texts))):
+        return ""
+    missing, new = number_differences(*texts)
     differ = (missing and new) or any(len(n) > 2 or int(n) > WRITTEN_AS_WORDS for n in (*missing, *new))
     return f"{' '.join(missing) or '–'} / {' '.join(new) or '–'}" if differ else ""

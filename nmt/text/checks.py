@@ -9,7 +9,7 @@ from collections import Counter
 from nmt.text.tokenizers.case import SPACE_MARK
 
 LONGEST_LOOP = 6  # tokens, or words, of what repeats
-_THOUSANDS = re.compile(r"(?<![\d.,'’])\d{1,3}(?:([.,'’\u00a0\u202f])\d{3})(?:\1\d{3})*(?!\d)")
+_THOUSANDS = re.compile(r"(?<![\d.,'’])\d{1,3}(?:([.,'’\u00a0\u2009\u202f])\d{3})(?:\1\d{3})*(?!\d)")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _WITHIN_A_WORD = re.compile(r"([^\W\d_]{2,8})\1{3}")
 

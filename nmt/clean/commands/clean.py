@@ -90,18 +90,18 @@ def _held_out(files: list[Path], languages: tuple[str, str]) -> tuple[Path, ...]
 
 def _off(options: argparse.Namespace, settings: Settings) -> dict[str, str]:
     """The rules that are not applied, and why."""
-    from nmt.clean.language import unknown_languages
+    from nmt.clean.language import recognised
     from nmt.clean.placeholders import available
 
-    off = {
+    reasons = {
         "lines": "" if options.split_lines else "add --split-lines",
         "held-out": "" if options.held_out else "add --held-out FILE",
         "several-targets": "" if options.several_targets != "keep" else "add --several-targets vote",
         "scores": "" if options.scores else "add --scores",
         "placeholders": "" if available() else "nmt.constraints is not installed",
-        "language": "" if len(unknown_languages(settings)) < 2 else "languages that are not recognised",
+        "language": "languages that are not recognised" if not recognised(settings) else "",
     }
-    off = {rule: f"off: {reason}" for rule, reason in off.items() if reason}
+    off = {rule: f"off: {reason}" for rule, reason in reasons.items() if reason}
     return off | dict.fromkeys(options.skip, "off: --skip")
 
 

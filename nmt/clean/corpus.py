@@ -35,13 +35,15 @@ def sides_of(files: Sequence[Path], languages: Sequence[str] | None) -> tuple[tu
             raise UserError(f"--languages: {code!r} is not a language code: use one such as {meant}")
     if source.lower() == target.lower():
         raise UserError(f"--languages: both sides are {source}: give two languages")
+    first, last = (_of_language(path, code) for path, code in ((files[0], source), (files[-1], target)))
+    if first == last:
+        raise UserError(f"{first}: both sides are in no such file: give two files, or a table or translation memory")
+    return (first, last), (source, target)
+
+
+def _of_language(path: Path, code: str) -> Path:
     formats = addons.offered("formats")
-    if formats is None:
-        if len(files) == 1:
-            raise UserError(f"{files[0]}: files of both sides need the add-on nmt.formats, which is not installed")
-        return (files[0], files[1]), (source, target)
-    first, last = (formats.with_column(path, code) for path, code in ((files[0], source), (files[-1], target)))
-    return (Path(first), Path(last)), (source, target)
+    return path if formats is None else Path(formats.with_column(path, code))
 
 
 def _language_in(path: Path) -> str:

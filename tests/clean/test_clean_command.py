@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from support.cli import error_of
 
-from nmt import addons
 from nmt.clean import cleaning, corpus
 from nmt.clean.report import Report, shortened
 from nmt.cli import main
@@ -107,7 +106,7 @@ def test_what_stops_it_leaves_nothing(files: list[str], tmp_path: Path, monkeypa
 
 
 def test_a_refusal_is_one_line_and_writes_nothing(
-    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target = files
     (tmp_path / "short.de").write_text("eins\n")
@@ -115,6 +114,7 @@ def test_a_refusal_is_one_line_and_writes_nothing(
     (tmp_path / "full" / "report.json").write_text("{}")
     for arguments, expected in (
         ([source, target, source], "give two files, or one that has both sides"),
+        ([source, "--languages", "en", "de"], "both sides are in no such file: give two files"),
         ([source], "name its languages, such as --languages en de"),
         ([source, str(tmp_path / "scores.txt")], "does not end in a language: add --languages"),
         ([source, target, "--languages", "en", "german"], "'german' is not a language code: use one such as de"),
@@ -137,9 +137,6 @@ def test_a_refusal_is_one_line_and_writes_nothing(
         else:
             assert expected in error_of(capsys)
         assert sorted(tmp_path.rglob("*")) == before
-    monkeypatch.setattr(addons, "offered", lambda _: None)
-    assert main(["clean", source, "--languages", "en", "de", "--output", str(tmp_path / "out")]) == 2
-    assert "need the add-on nmt.formats" in error_of(capsys)
 
 
 def test_without_ftfy_and_without_the_patterns(

@@ -16,7 +16,7 @@ from nmt.data import multi30k
 from nmt.data.multi30k import fetch_file, origin_of
 from nmt.data.splits import MULTI30K_NAMES, split_paths
 from nmt.system.errors import UserError
-from nmt.text.corpus import comparable, iterate_lines
+from nmt.text.corpus import comparable, iterate_lines, of_language, reader_of
 
 DESCRIPTIONS = "multi30k_descriptions"  # what configs call them, and the folder that holds them
 UPSTREAM = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task2/raw"
@@ -65,7 +65,9 @@ def load_monolingual(name: str, language: str, config: DataConfig) -> Monolingua
     Raises `UserError` if the text or the validation set cannot be fetched or read.
     """
     folder = Path(config.folder)
-    paths = fetch_descriptions(language, folder / name, config.mirror) if name == DESCRIPTIONS else [Path(name)]
+    paths = [of_language(name, language)]
+    if name == DESCRIPTIONS:
+        paths = fetch_descriptions(language, folder / name, config.mirror)
     for path in paths:
         next(iter(iterate_lines(path)), None)  # refuses a wrong file before anything is fetched
     held_out = _evaluation_files(config, language, name)
@@ -94,7 +96,7 @@ def _evaluation_files(config: DataConfig, language: str, name: str) -> Iterator[
             if side.language == language:
                 paths = (split_paths(config, split)[number] for split in ("validation", *tests))
                 for path in paths:
-                    if path.is_file():
+                    if path.is_file() or reader_of(path) is not None:
                         yield path
                     else:  # a checkpoint's config may be of elsewhere
                         _warn(path, "it does not exist here")

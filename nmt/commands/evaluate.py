@@ -78,7 +78,7 @@ def _test_set(options: argparse.Namespace, configs: dict[str, Config], languages
     split = None if options.source else options.split or "test"
     checkpoints.check_comparable(configs, split)
     if split is None:
-        test_set = checkpoints.file_test_set(options.source, options.reference)
+        test_set = checkpoints.file_test_set(options.source, options.reference, languages)
     else:
         first = next(iter(configs.values()))
         data = shared.corpus_config(options, first)

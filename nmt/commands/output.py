@@ -21,6 +21,7 @@ from nmt import __version__
 from nmt.system import files
 from nmt.system.errors import UserError, escape_controls
 from nmt.system.wording import truncate
+from nmt.text.corpus import LINE_END
 from nmt.text.language import language_name
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def format_lines(translations: Sequence[Translation], first: int, options: argpa
 
 def _json_object(translation: Translation) -> dict[str, Any]:
     entry: dict[str, Any] = {name: getattr(translation, name) for name in ("text", "tokens", "source_tokens", "score")}
+    entry["text"] = translation.text.replace(LINE_END, "\n")
     entry |= translation.checks
     entry["attention"] = None if translation.attention is None else translation.attention.tolist()
     entry["alignment"] = translation.alignment

@@ -31,9 +31,9 @@ def run(options: argparse.Namespace) -> int:
     from nmt.training.loss import perplexity
     from nmt.translator import Translator
 
-    text = read_pairs(options.source, options.target)
     set_threads(options.threads)
     translator = Translator.load(*options.checkpoints, device=options.device)
+    text = read_pairs(options.source, options.target, translator.languages)
     total, tokens = 0.0, 0
     for start in range(0, len(text.source), BLOCK):
         block = slice(start, start + BLOCK)

@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _languages(*paths: Path) -> tuple[str, str]:
     """The codes that end the files' names. Raises `UserError` if they are unusable."""
-    source, target = (Path(path.name.removesuffix(".gz")).suffix[1:] for path in paths)
-    if source == target or not all(re.fullmatch(r"[A-Za-z]{2,3}", code) for code in (source, target)):
+    source, target = (re.split(r"[.#]", re.sub(r"\.(gz|xz|zst)$", "", path.name))[-1] for path in paths)
+    if source == target or not all(re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", code) for code in (source, target)):
         names = " and ".join(path.name for path in paths)
-        raise UserError(f"{names}: end the names with the codes of the two languages, such as text.de and text.en")
+        raise UserError(f"{names}: end the names with the codes of the two languages, such as text.de and text.csv#en")
     return source, target

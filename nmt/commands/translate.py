@@ -23,7 +23,7 @@ from nmt.system import bundled, files
 from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.process_pool import map_in_processes
 from nmt.system.startup import output_is_closed
-from nmt.text.corpus import read_lines
+from nmt.text.corpus import of_language, read_lines, reader_of
 
 if TYPE_CHECKING:
     from nmt.translator import Translator
@@ -42,7 +42,7 @@ def parser() -> Parser:
     parser.add_argument("arguments", nargs="*", metavar="[CHECKPOINT …] [TEXT …]", help=models)
     sentences.add_direction_options(parser)
     add = parser.add_argument_group("files").add_argument
-    add("--input", type=Path, metavar="FILE", help="translate each line of this file (plain or .gz)")
+    add("--input", type=Path, metavar="FILE", help="translate each line of this file, or each text of FILE.csv#COLUMN")
     add("--output", type=Path, metavar="FILE", help="with --input: write to this new file, not to standard output")
     add("--resume", action="store_true", help="continue an interrupted --output, with the same other options")
     add("--workers", type=positive, default=1, metavar="N", help="with --input: share the lines among N processes")
@@ -75,13 +75,21 @@ def run(options: argparse.Namespace) -> int:
     options.detected, room = None, addons.offered("translate_options")
     options.more, options.files = (room.settings(options), room.files(options)) if room is not None else ({}, {})
     if text or options.input is not None:
-        _translate_lines(options, checkpoints, text or read_lines(options.input))
+        _translate_lines(options, checkpoints, text or _read_input(options, checkpoints))
         return 0
     blocks = sentences.stream_blocks(sys.stdin.fileno())
     is_set = checkpoints or options.from_language or options.to_language  # no line need be waited for
     first, blocks = ([], blocks) if is_set else sentences.first_text(blocks)
     _translate(options, blocks, sentences.choose_checkpoints(options, checkpoints, first), output.print_lines)
     return 0
+
+
+def _read_input(options: argparse.Namespace, checkpoints: Sequence[str]) -> list[str]:
+    """The lines of --input; of a file of several languages those that are translated."""
+    language = options.from_language
+    if checkpoints and reader_of(options.input) is not None:
+        language = _load((checkpoints[0],), options.device, options.threads, options.plain).languages[0]
+    return read_lines(of_language(options.input, language) if language else options.input)
 
 
 def _check(options: argparse.Namespace, text: Sequence[str]) -> None:

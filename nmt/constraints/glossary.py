@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nmt.decoding.translation import Translation
 from nmt.system.errors import UserError
-from nmt.text.corpus import read_lines
+from nmt.text.corpus import plain_lines
 
 CASE = "case"  # the third column of a term whose capitals count
 _WORD = re.compile(r"\w+(?:-\w+)*|[^\w\s]")  # a compound with hyphens is one word
@@ -47,11 +47,11 @@ class Glossary:
         """The terms of a file of tab-separated columns: source, target, and `case` where capitals count.
 
         Alternatives of the target are separated by `|`; several lines with the same source are alternatives, too. Empty
-        lines and those that begin with `#` are skipped. Raises `UserError` as `read_lines` does, and for a line that is
-        not such a line.
+        lines and those that begin with `#` are skipped. Raises `UserError` as `plain_lines` does, and for a line that
+        is not such a line.
         """
         terms = []
-        for number, line in enumerate(read_lines(path), start=1):
+        for number, line in enumerate(plain_lines(path), start=1):
             if not line.strip() or line.startswith("#"):
                 continue
             source, *columns = (column.strip() for column in line.split("\t"))

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator
 
 from nmt.constraints import protect
-from nmt.data.store import file_digest
 from nmt.system.files import replace_atomically
-from nmt.text.corpus import check_pairs, iterate_lines
+from nmt.text.corpus import check_pairs, iterate_lines, text_digest
 
 if TYPE_CHECKING:
     from nmt.config.data import DataConfig
@@ -41,7 +40,7 @@ def masked_files(config: DataConfig, source: Path, target: Path) -> tuple[Path, 
     check_pairs(source, target)
     digest = hashlib.sha256(repr([config.protect, protect.PATTERNS, Path(protect.__file__).read_bytes()]).encode())
     for path in (source, target):
-        digest.update(file_digest(path).encode())
+        digest.update(repr(text_digest(path)).encode())
     folder = Path(config.folder) / "cache"
     copies = [folder / f"masked-{digest.hexdigest()[:32]}.{side}" for side in ("source", "target")]
     if not all(copy.exists() for copy in copies):

@@ -9,7 +9,7 @@ from nmt.config.data import DataConfig
 from nmt.data import multi30k
 from nmt.system import bundled
 from nmt.system.errors import UserError
-from nmt.text.corpus import ParallelText, read_pairs
+from nmt.text.corpus import ParallelText, of_language, read_pairs
 
 SPLITS = ("train", "validation", "test")
 MULTI30K_NAMES = {"validation": "val", "test": "test_2016_flickr"}
@@ -47,13 +47,16 @@ def split_paths(config: DataConfig, split: str) -> tuple[Path, Path]:
             source_path = multi30k.fetch(name, source, folder, config.mirror)
             return source_path, multi30k.fetch(name, target, folder, config.mirror)
         case "files":
-            return Path(getattr(config.source, split)), Path(getattr(config.target, split))
+            source_path, target_path = getattr(config.source, split), getattr(config.target, split)
+            return of_language(source_path, source), of_language(target_path, target)
 
 
 def training_paths(config: DataConfig) -> list[tuple[Path, Path]]:
     """The files, source and target, of all training pairs: first the corpus's own, then those of `extra`."""
+    source, target = config.source.language, config.target.language
     extra = zip(config.source.extra, config.target.extra, strict=True)
-    paths = [split_paths(config, "train"), *((Path(source.path), Path(target)) for source, target in extra)]
+    more = ((of_language(one.path, source), of_language(other, target)) for one, other in extra)
+    paths = [split_paths(config, "train"), *more]
     if not config.protect:
         return paths
     return [addons.offered("protection").masked_files(config, *pair) for pair in paths]

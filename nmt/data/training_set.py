@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import distributions
@@ -22,10 +22,10 @@ from nmt.data.augmentation import Augmentation, augmentation_of
 from nmt.data.batching import Example
 from nmt.data.building import build
 from nmt.data.splits import training_paths
-from nmt.data.store import Rows, Store, build_store, file_digest, open_store
+from nmt.data.store import Rows, Store, build_store, open_store
 from nmt.system.errors import UserError
 from nmt.text.codec import Codec
-from nmt.text.corpus import Skipped, report_read_errors
+from nmt.text.corpus import Skipped, text_digest
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import EOS, SPECIALS, Vocabulary
 
@@ -127,10 +127,10 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     """
     paths = training_paths(config)
     files = [*chain.from_iterable(paths)]
-    texts = _digests(files)
+    texts = [*map(text_digest, files)]
     augmentation = augmentation_of(config)
     monolingual = augmentation.texts()
-    more = [text and [_digests(text.paths), sorted(text.held_out)] for text in monolingual]
+    more = [text and [[*map(text_digest, text.paths)], sorted(text.held_out)] for text in monolingual]
     initial = [
         [codec.vocabulary.tokens, hashlib.sha256(codec.subword_model or b"").hexdigest()] for codec in codecs or ()
     ]
@@ -140,7 +140,7 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
         try:
             return build(config, augmentation, paths, monolingual, codecs, folder)
         finally:  # an error may come of it, too
-            for file, before, now in zip(files, texts, _digests(files), strict=True):
+            for file, before, now in zip(files, texts, map(text_digest, files), strict=True):
                 if before != now:
                     raise UserError(f"{file} was changed while it was read: run again")
 
@@ -157,19 +157,10 @@ def load_training_set(config: DataConfig, codecs: tuple[Codec, Codec] | None = N
     return TrainingSet(learnt[0], learnt[1], Skipped(**stored.meta["skipped"]), config, stored, text)
 
 
-def _digests(paths: Iterable[Path]) -> list[tuple[bool, str]]:
-    """Of each file whether it is compressed, and a hash."""
-    digests = []
-    for path in paths:
-        with report_read_errors(path):
-            digests.append((path.suffix == ".gz", file_digest(path)))
-    return digests
-
-
 def _key(config: DataConfig, augmentation: Augmentation, texts: list[Any]) -> str:
     """A hash of all that decides what is stored: code, installed packages, settings, texts."""
     package = Path(__file__).parents[1]
-    folders = (package / "data", package / "text", Path(inspect.getfile(type(augmentation))).parent)
+    folders = [*map(package.joinpath, ("data", "text", "formats")), Path(inspect.getfile(type(augmentation))).parent]
     files = {path for folder in folders for path in folder.rglob("*.py")}
     files |= {Path(inspect.getfile(TOKENIZERS[side.tokenizer])) for _, side in config.sides}
     code = [path.read_text(encoding="utf-8") for path in sorted(files)]

@@ -43,9 +43,9 @@ def corpus_test_set(config: Config, split: str) -> TestSet:
     return TestSet(f"{names[config.data.corpus]}, {languages}", split, text)
 
 
-def file_test_set(source: Path, reference: Path) -> TestSet:
+def file_test_set(source: Path, reference: Path, languages: tuple[str, str]) -> TestSet:
     """Any two files, aligned by line. Raises `UserError` if they cannot be read or have different numbers of lines."""
-    return TestSet(source.name, report.NO_SPLIT, read_pairs(source, reference))
+    return TestSet(source.name, report.NO_SPLIT, read_pairs(source, reference, languages))
 
 
 def evaluate(

@@ -36,7 +36,7 @@ def load_set(source: str, reference: str, alignment: str | None, languages: tupl
 
     Raises `UserError` if a file cannot be read, if they do not match, and for a set that is too large for a page.
     """
-    test_set = file_test_set(Path(source), Path(reference))
+    test_set = file_test_set(Path(source), Path(reference), languages)
     count = len(test_set.text.source)
     if count > MOST_SENTENCES:
         raise UserError(f"{source}: {count:,} sentences; the page shows up to {MOST_SENTENCES:,}: take fewer lines")

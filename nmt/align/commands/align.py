@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.text.corpus import read_pairs
 
-    text = read_pairs(options.source, options.target)
-    blocks = _lexical(options, text) if options.lexical else _by_models(options, text)
+    paths = options.source, options.target
+    blocks = _lexical(options, read_pairs(*paths)) if options.lexical else _by_models(options, *paths)
     with ExitStack() as stack:
         file = sys.stdout.buffer
         if options.output is not None:
@@ -80,13 +80,14 @@ def _lexical(options: argparse.Namespace, text: ParallelText) -> Iterator[list[s
     yield [_pharaoh(links) for links in of_text(text, options.symmetrization or DEFAULT)]
 
 
-def _by_models(options: argparse.Namespace, text: ParallelText) -> Iterator[list[str]]:
+def _by_models(options: argparse.Namespace, source: Path, target: Path) -> Iterator[list[str]]:
     from nmt.align.links import attended, check_models
-    from nmt.text.corpus import ParallelText
+    from nmt.text.corpus import ParallelText, read_pairs
     from nmt.translator import Translator
 
     set_threads(options.threads)
     translator = Translator.load(options.checkpoint, device=options.device)
+    text = read_pairs(source, target, translator.languages)
     reverse = Translator.load(options.reverse, device=options.device) if options.reverse is not None else None
     check_models(translator, reverse)
     method = options.symmetrization or DEFAULT

@@ -46,14 +46,14 @@ def run(options: argparse.Namespace) -> int:
     loaded = checkpoint.load(options.checkpoint, choose_device(options.device))
     output = options.output or Path(options.checkpoint).with_suffix(index.SUFFIX)
     files.require_new(output)
+    translator = Translator.of({options.checkpoint: loaded})
     if options.source is None:
         text = load_split(corpus_config(options, loaded.config), "train")
     else:
-        text = read_pairs(options.source, options.target)
+        text = read_pairs(options.source, options.target, translator.languages)
     count = len(text.source)
     few = min(options.sentences, count)
     lines = [i * count // few for i in range(few)]
-    translator = Translator.of({options.checkpoint: loaded})
     built = index.build(translator, [(text.source[i], text.target[i]) for i in lines])
     index.save(built, output)
     words = sum(int(ends[-1]) for ends in built.ends.values())

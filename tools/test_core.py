@@ -25,6 +25,7 @@ ROOMS = {
     "page": ["tests/browser", "tests/page_modules", "tests/export/with_page", "tests/deploy"],
     "export": ["tests/browser/test_static_site.py"],
     "lab": [],
+    "formats": [],
     "migrate": [],
     "align": ["docs/how-to/align-words.md"],
     "constraints": ["docs/how-to/use-a-glossary.md"],

@@ -44,17 +44,19 @@ def texts(address: Address) -> Iterator[str]:
 
 
 def _rows(address: Address, dialect: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """The number of its last line and the cells of each record."""
+    """The number of its first line and the cells of each record."""
     csv.field_size_limit(LONGEST_LINE)
     with opened(address.path) as file:
         reader = csv.reader(decoded_lines(file, address.path), strict=True, **dialect)
+        begin = 1
         try:
             for row in reader:
                 if row:
-                    yield reader.line_num, row
+                    yield begin, row
+                begin = reader.line_num + 1
         except csv.Error as error:
             advice = "put a text with quotes, separators or line ends in quotes, and double the quotes inside"
-            raise UserError(f"{address}, line {reader.line_num}: not valid CSV ({error}): {advice}") from None
+            raise UserError(f"{address}, line {begin}: not valid CSV ({error}): {advice}") from None
 
 
 def _dialect(address: Address) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def parser() -> Parser:
     sentences.add_direction_options(parser)
     add = parser.add_argument_group("files").add_argument
     add("--input", type=Path, metavar="FILE", help="translate each line of this file, or each text of FILE.csv#COLUMN")
-    add("--output", type=Path, metavar="FILE", help="with --input: write to this new file, not to standard output")
+    add("--output", type=Path, metavar="FILE", help="write to this new file, not to standard output")
     add("--resume", action="store_true", help="continue an interrupted --output, with the same other options")
     add("--workers", type=positive, default=1, metavar="N", help="with --input: share the lines among N processes")
     add = parser.add_argument_group("results").add_argument
@@ -62,13 +62,16 @@ def parser() -> Parser:
     add("--prefix", metavar="TEXT", help="begin each translation with this text; the whole vocabulary is searched")
     shared.add_decoding_options(parser)
     parser.add_argument("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
-    if (room := addons.offered("translate_options")) is not None:
-        room.add_to(parser)
+    for name in ("translate_options", "documents"):
+        if (room := addons.offered(name)) is not None:
+            room.add_to(parser)
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
     checkpoints, text = split_arguments(options.arguments)
+    if getattr(options, "document", None):
+        return int(addons.offered("documents").run(options, checkpoints, text))
     _check(options, text)
     for file in filter(os.path.isfile, text):
         print(f"{file} is also a file: to translate its lines, use --input {file}", file=sys.stderr)

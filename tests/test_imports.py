@@ -17,7 +17,10 @@ from nmt.decoding.translation import Translation
 from nmt.translator import Translator
 
 ROOT = Path(nmt.__file__).parent
-ROOMS = ("fast", "page", "export", "lab", "augment", "migrate", "course", "constraints", "align", "formats", "clean")
+ROOMS = (  # each: core alone
+    *("fast", "page", "export", "lab", "augment", "migrate", "course", "constraints", "align", "formats", "clean"),
+    "documents",
+)
 # The core's folders from the bottom to the top: an import points to the same level or to a lower one.
 LEVELS = (
     "model < system < registry addons < text schedules optimizers components < config < build < plots < data"

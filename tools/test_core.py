@@ -29,6 +29,7 @@ ROOMS = {
     "migrate": [],
     "align": ["docs/how-to/align-words.md"],
     "constraints": ["docs/how-to/use-a-glossary.md"],
+    "documents": ["docs/how-to/translate-documents.md"],
     "clean": ["docs/how-to/clean-a-corpus.md"],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [

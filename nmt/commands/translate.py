@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Models: TypeAlias = tuple[str, ...]  # the checkpoints that translate together
 CONTENT_OPTIONS: tuple[str, ...] = (*shared.CONTENT_OPTIONS, "n_best", "json", "alignment", "replace_unk", "prefix")
 CONTENT_OPTIONS += ("plain", "check_words")
+DOCUMENT = "translate a document (.txt, .md, .html, .po, .xlf, .tmx, .csv, .tsv, .srt, .docx) into NAME.LANGUAGE.ENDING"
 CANNOT_WARN = "This model cannot warn of text unlike its training text: it has no thresholds, which nmt train fits"
 ENDINGS = (".safetensors", ".pt")  # of checkpoints; .pt is that of nmt 0.3, whose files are refused with advice
 
@@ -43,9 +44,11 @@ def parser() -> Parser:
     sentences.add_direction_options(parser)
     add = parser.add_argument_group("files").add_argument
     add("--input", type=Path, metavar="FILE", help="translate each line of this file, or each text of FILE.csv#COLUMN")
-    add("--output", type=Path, metavar="FILE", help="write to this new file, not to standard output")
+    add("--output", type=Path, metavar="FILE", help="write to this new file")
     add("--resume", action="store_true", help="continue an interrupted --output, with the same other options")
     add("--workers", type=positive, default=1, metavar="N", help="with --input: share the lines among N processes")
+    if "documents" in (offers := {name for addon in addons.addons() for name in addon.offers}):
+        add("--document", type=Path, metavar="FILE", help=DOCUMENT)
     add = parser.add_argument_group("results").add_argument
     n_best = "print the N best translations of each sentence, as: sentence number (from 0) ||| text ||| score"
     add("--n-best", type=positive, default=1, metavar="N", help=n_best)
@@ -57,14 +60,13 @@ def parser() -> Parser:
     add("--alignment", action="store_true", help=alignment)
     words = "report words that a translation leaves out or adds, on standard error and in --json (slower)"
     parser.set_defaults(check_words=False)
-    if any("missing_words" in addon.offers for addon in addons.addons()):
+    if "missing_words" in offers:
         add("--check-words", action="store_true", help=words)
     add("--prefix", metavar="TEXT", help="begin each translation with this text; the whole vocabulary is searched")
     shared.add_decoding_options(parser)
     parser.add_argument("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
-    for name in ("translate_options", "documents"):
-        if (room := addons.offered(name)) is not None:
-            room.add_to(parser)
+    if (room := addons.offered("translate_options")) is not None:
+        room.add_to(parser)
     return parser
 
 

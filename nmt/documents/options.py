@@ -1,4 +1,4 @@
-"""`nmt translate --document FILE`: its option, and what it does."""
+"""What `nmt translate --document FILE` does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from nmt import addons
 from nmt.commands import options as shared
 from nmt.commands import output, sentences
 from nmt.documents import document as documents
-from nmt.documents.document import FORMATS
 from nmt.system import files
 from nmt.system.errors import UserError, prefix_errors_with
 from nmt.system.wording import counted
@@ -36,12 +35,6 @@ _REFUSED = {
     "check_words": False,
     "prefix": None,
 }
-
-
-def add_to(parser: argparse.ArgumentParser) -> None:
-    text = "translate a document, and keep all that is no text, into NAME.LANGUAGE.ENDING beside it or --output: "
-    add = parser.add_argument_group("documents").add_argument
-    add("--document", type=Path, metavar="FILE", help=text + ", ".join(sorted(FORMATS)))
 
 
 def run(options: argparse.Namespace, checkpoints: Sequence[str], text: Sequence[str]) -> int:

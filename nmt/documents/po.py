@@ -18,7 +18,7 @@ _KEYWORD = re.compile(
     rf"(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]*({_STRING}(?:\s*\n[ \t]*{_STRING})*)[ \t]*"
 )
 _COMMENT = re.compile(r"#[^\n]*\n?")
-_ESCAPE = re.compile(r"\\(?:([abfnrtv])|x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))")
+_ESCAPE = re.compile(r"(?P<bytes>(?:\\[0-7]{3}|\\x[0-9a-fA-F]{2})+)|\\(?P<letter>.)")
 _CONTROL = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 _WRITTEN = {"\\": "\\\\", '"': '\\"'} | {text: f"\\{letter}" for letter, text in _CONTROL.items()}
 _LANGUAGE = re.compile(r"^Language:[ \t]*(\S+)", re.MULTILINE)
@@ -107,10 +107,10 @@ def _decoded(strings: str) -> str:
 
 
 def _character(escape: re.Match[str]) -> str:
-    letter, hexadecimal, octal, other = escape.groups()
-    if letter:
-        return _CONTROL[letter]
-    return other or chr(int(hexadecimal, 16) if hexadecimal else int(octal, 8))
+    if escape["bytes"]:
+        numbers = (int(x, 8) if x[0] != "x" else int(x[1:], 16) for x in escape["bytes"][1:].split("\\"))
+        return bytes(number & 255 for number in numbers).decode(errors="replace")
+    return _CONTROL.get(escape["letter"], escape["letter"])
 
 
 def _quoted(text: str) -> str:

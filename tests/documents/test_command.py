@@ -1,0 +1,93 @@
+"""`nmt translate --document`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nmt import addons
+from nmt.cli import main
+from nmt.documents.document import translate_document
+from nmt.documents.options import beside
+from nmt.translator import Translator
+
+TEXT = "# Der Hund\n\nDer **kleine** Hund\nläuft weg. Der Hund\n\n    code\n"
+
+
+def test_the_command_writes_a_new_file_beside_and_overwrites_nothing(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "read.me.md"
+    path.write_text(TEXT)
+    assert main(["translate", best, "--document", str(path), "--beam", "2"]) == 0
+    new = tmp_path / "read.me.en.md"
+    content = translate_document(Translator.load(best), TEXT.encode(), ".md", beam_size=2)
+    assert new.read_bytes() == content
+    assert content.startswith(b"# ")
+    assert content.endswith(b"\n\n    code\n")
+    assert content.count(b"**") == 2
+    for more in ([], ["--output", str(new)]):
+        assert main(["translate", best, "--document", str(path), *more]) == 2
+        assert "read.me.en.md already exists" in capsys.readouterr().err
+    assert main(["translate", best, "--document", str(path), "--output", str(tmp_path / "b"), "--keep", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert (printed.out, "b: 2 texts translated" in printed.err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n-best", "2"], "--n-best does not go with --document"),
+        (["--json"], "--json does not go"),
+        (["--check-words"], "--check-words does not go"),
+        (["--input", "a"], "--input does not go"),
+        (["--markup"], "tags in .md are markup already"),
+        (["a text"], "TEXT and --document exclude each other"),
+        (["--glossary", "missing"], "missing does not exist"),
+    ],
+)
+def test_options_that_a_document_cannot_have_are_refused(
+    best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    path = tmp_path / "a.md"
+    path.write_text(TEXT)
+    assert main(["translate", best, "--document", str(path), *arguments]) == 2
+    error = capsys.readouterr().err.splitlines()
+    assert len(error) == 1
+    assert message in error[0]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_that_cannot_be_read_are_named(best: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a\n\xff")
+    assert main(["translate", best, "--document", str(path)]) == 2
+    assert f"{path}: line 2: not valid UTF-8" in capsys.readouterr().err
+    assert main(["translate", best, "--document", str(tmp_path / "b.txt")]) == 2
+    assert "b.txt does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "new"),
+    [
+        ("a.md", "a.de.md"),
+        ("a.en.md", "a.de.md"),
+        ("a_en-GB.po", "a.de.po"),
+        ("en.po", "en.de.po"),
+        ("ten.po", "ten.de.po"),
+    ],
+)
+def test_where_translations_go(name: str, new: str) -> None:
+    assert beside(Path(name), "en", "de") == Path(new)
+
+
+def test_without_the_add_on_of_markup_texts_between_tags_are_translated(
+    best: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered = addons.offered
+    monkeypatch.setattr(addons, "offered", lambda name: None if name == "translator" else offered(name))
+    plain = Translator.load(best)
+    texts = [one.text for one in plain.translate(["Der", "kleine", "Hund"])]
+    new = translate_document(plain, b"Der **kleine** Hund\n", ".md").decode()
+    assert new == f"{texts[0]} **{texts[1]}** {texts[2]}\n"

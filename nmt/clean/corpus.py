@@ -9,10 +9,9 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 
-from nmt import addons
 from nmt.clean.blocks import Pair
 from nmt.system.errors import UserError
-from nmt.text.corpus import iterate_lines
+from nmt.text.corpus import iterate_lines, of_language
 from nmt.text.language import code_meant, language_name
 
 BLOCK = 5000  # pairs that a process gets at once
@@ -28,28 +27,23 @@ def sides_of(files: Sequence[Path], languages: Sequence[str] | None) -> tuple[tu
     """
     if len(files) == 1 and languages is None:
         raise UserError(f"{files[0]}: name its languages, such as --languages en de, or give two files")
-    source, target = languages or [_language_in(path) for path in files]
+    source, target = (code.replace("_", "-") for code in languages or map(_language_in, files))
     for code in (source, target):
         if not _CODE.fullmatch(code):
             meant = code_meant(code.lower()) or "de"
             raise UserError(f"--languages: {code!r} is not a language code: use one such as {meant}")
     if source.lower() == target.lower():
         raise UserError(f"--languages: both sides are {source}: give two languages")
-    first, last = (_of_language(path, code) for path, code in ((files[0], source), (files[-1], target)))
+    first, last = (of_language(path, code) for path, code in ((files[0], source), (files[-1], target)))
     if first == last:
         raise UserError(f"{first}: both sides are in no such file: give two files, or a table or translation memory")
     return (first, last), (source, target)
 
 
-def _of_language(path: Path, code: str) -> Path:
-    formats = addons.offered("formats")
-    return path if formats is None else Path(formats.with_column(path, code))
-
-
 def _language_in(path: Path) -> str:
     """The code of a language that ends a path, behind `#` or as its suffix."""
     name = path.name.rpartition("#")[2] if "#" in path.name else Path(_COMPRESSED.sub("", path.name)).suffix[1:]
-    base = name.partition("-")[0].lower()
+    base = name.replace("_", "-").partition("-")[0].lower()
     if language_name(base) == base:
         raise UserError(f"{path}: its name does not end in a language: add --languages, such as --languages en de")
     return name

@@ -6,9 +6,8 @@ import re
 from typing import Any
 
 from nmt.system.errors import UserError
-from nmt.text.corpus import comparable
+from nmt.text.corpus import LINE_END, comparable
 
-LINE_END = "␤"  # U+2424, for a line end inside a text
 LOST = "\ufffd"
 _MARKS = re.compile(r"""[.!?:;…。！？]["'”“’»)\]]*\s*$""")  # of a line that ends as a sentence or clause does
 

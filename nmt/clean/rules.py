@@ -6,7 +6,7 @@ import re
 
 from nmt.clean.settings import Settings
 from nmt.text.checks import number_differences, repeats
-from nmt.text.corpus import comparable
+from nmt.text.corpus import LINE_END, comparable
 from nmt.text.language import NO_WORDS
 from nmt.text.normalization import normalized
 from nmt.text.sentences import WITHOUT_BLANKS
@@ -24,7 +24,7 @@ _CODE = re.compile(r"<[^<>]*>|%\S*")
 
 def empty(source: str, target: str, _: Settings) -> str:
     sides = {"source": source, "target": target}
-    empty_sides = [side for side, text in sides.items() if not normalized(text).replace("␤", " ").strip()]
+    empty_sides = [side for side, text in sides.items() if not normalized(text).replace(LINE_END, " ").strip()]
     return f"{' and '.join(empty_sides)} without text" if empty_sides else ""
 
 
@@ -37,7 +37,7 @@ def identical(source: str, target: str, settings: Settings) -> str:
 
 def too_long(source: str, target: str, settings: Settings) -> str:
     for text, language in zip((source, target), settings.languages, strict=True):
-        words = text.replace("␤", " ").split()
+        words = text.replace(LINE_END, " ").split()
         has_blanks = language.partition("-")[0] not in WITHOUT_BLANKS
         count = len(words) if has_blanks else sum(map(len, words)) // 2  # a word has about two characters
         if count > settings.max_words:

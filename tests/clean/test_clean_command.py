@@ -76,6 +76,24 @@ def test_pairs_are_kept_in_order_or_dropped_and_each_is_somewhere(
     assert r"A\x1b[Jvery old\tthing | Ein sehr alter Name 7777  (– / 7777)" in printed
 
 
+def test_a_table_of_both_languages_is_both_sides_and_a_held_out_set(tmp_path: Path) -> None:
+    for name, pairs in (("memory.csv", [*GOOD[:5], ("One.\nTwo", "Eins.\nZwei")]), ("test.csv", GOOD[2:4])):
+        with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("en", "de_AT", "note"), *((*pair, "x, y") for pair in pairs)])
+    arguments = ["--languages", "en", "de_AT", "--held-out", str(tmp_path / "test.csv")]
+    table, folder = str(tmp_path / "memory.csv"), tmp_path / "out"
+    assert main(["clean", table, "--output", str(folder), *arguments]) == 0
+    assert read_lines(folder / "text.en") == [GOOD[0][0], GOOD[1][0], GOOD[4][0], "One.␤Two"]
+    assert read_lines(folder / "text.de-AT") == [GOOD[0][1], GOOD[1][1], GOOD[4][1], "Eins.␤Zwei"]
+    dropped = str(folder / "dropped.tsv.gz")
+    assert [read_lines(Path(f"{dropped}#{name}")) for name in ("rule", "de-AT")] == [
+        ["held-out"] * 2,
+        [GOOD[2][1], GOOD[3][1]],
+    ]
+    assert main(["clean", f"{table}#de_AT", f"{table}#en", "--output", str(tmp_path / "b"), "--split-lines"]) == 0
+    assert read_lines(tmp_path / "b" / "text.de-AT")[-2:] == ["Eins.", "Zwei"]
+
+
 def test_held_out_sentences_votes_and_scores(tmp_path: Path) -> None:
     votes = [("Open", "Öffnen"), ("Open", "Auf"), ("Open", "Auf"), ("Shut", "Zu")]
     files = write(tmp_path, [*votes, *GOOD[:4]])

@@ -51,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
     from nmt.clean.cleaning import Whole, clean, output_paths
     from nmt.clean.corpus import sides_of
+    from nmt.text.corpus import of_language
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: no temporary file is left
     paths, languages = sides_of(options.files, options.languages)
@@ -58,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
     settings = Settings(languages, frozenset(options.skip), **{name: getattr(options, name) for name in names})
     keep_share = 0.9 if options.keep_share is None and options.min_score is None else options.keep_share
     scores = (options.scores[0], options.scores[1]) if options.scores else None
-    held_out = _held_out(options.held_out, languages)
+    # A file of both languages is read for each; one that has lines, once.
+    held_out = tuple(dict.fromkeys(of_language(path, code) for path in options.held_out for code in languages))
     whole = Whole(held_out, options.several_targets, scores, keep_share if scores else None, options.min_score)
     print(clean(paths, options.output, settings, whole, _off(options, settings), options.workers))
     source, target, dropped, _ = output_paths(options.output, languages)
@@ -76,16 +78,6 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError("--keep-share and --min-score exclude each other: leave one out")
     if options.scores and options.split_lines:
         raise UserError("--split-lines makes other pairs than were scored: split first, then score what was written")
-
-
-def _held_out(files: list[Path], languages: tuple[str, str]) -> tuple[Path, ...]:
-    """Paths of the sentences in held-out files: of a file with both languages one for each."""
-    from nmt import addons
-
-    formats = addons.offered("formats")
-    if formats is None:
-        return tuple(files)
-    return tuple(dict.fromkeys(Path(formats.with_column(path, code)) for path in files for code in languages))
 
 
 def _off(options: argparse.Namespace, settings: Settings) -> dict[str, str]:

@@ -36,8 +36,8 @@ def fetch(address: str) -> str:
     match = _ADDRESS.fullmatch(address)
     if match is None:
         raise UserError(f"{address} is not an address: write hf://OWNER/NAME, or hf://OWNER/NAME@REVISION")
-    hub = _package()
-    with _explained(address):
+    hub = package()
+    with explained(address):
         path: str = hub.hf_hub_download(match[1], FILE, revision=match[2], endpoint=os.environ.get("HF_ENDPOINT"))
     return path
 
@@ -50,8 +50,8 @@ def push(checkpoint: Path, repository: str, card: str, *, private: bool) -> str:
     """
     if not _REPOSITORY.fullmatch(repository):
         raise UserError(f"{repository} is not the name of a repository: write OWNER/NAME")
-    hub = _package()
-    with _explained(repository):
+    hub = package()
+    with explained(repository):
         api = hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"), library_name="nmt")
         api.create_repo(repository, private=private, exist_ok=True)
         files = [(FILE, str(checkpoint)), (CARD, card.encode())]
@@ -60,7 +60,7 @@ def push(checkpoint: Path, repository: str, card: str, *, private: bool) -> str:
     return f"{PREFIX}{repository}"
 
 
-def _package() -> Any:
+def package() -> Any:
     try:
         import huggingface_hub
         from huggingface_hub.utils import logging
@@ -72,7 +72,7 @@ def _package() -> Any:
 
 
 @contextmanager
-def _explained(what: str) -> Iterator[None]:
+def explained(what: str) -> Iterator[None]:
     """Turn the many errors of huggingface_hub, and of the network, into one `UserError`."""
     from huggingface_hub import errors
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from nmt.constraints.forms import inside_ids, mark_ids, term_constraints
+from nmt.constraints.forms import forms_of, inside_ids, mark_ids, term_constraints
 from nmt.constraints.glossary import Glossary, Term, respelled
 from nmt.constraints.marked import Marking, without_attention
 from nmt.constraints.masking import Masking, mask_ids
@@ -48,8 +49,9 @@ class ConstrainedTranslator(Translator):
         """As `Translator.translate`, with constraints.
 
         `glossary` are terms and their translations (alternatives, of which one is written), which are in a translation
-        wherever the term is in the source; `keep` are names that are written as they are in the source. Terms that the
-        model cannot write are named on standard error. Raises `UserError` with `sampling`, which does not search.
+        wherever the term is in the source; `keep` are names that are written as they are in the source, as protected
+        spans by a model that has masks or cannot spell them. Terms that the model cannot write are named on standard
+        error. Raises `UserError` with `sampling`, which does not search.
 
         `protect` names spans that are copied, each once, as `data.protect` does, beside those that the model was
         trained with; `False`: none at all.
@@ -68,12 +70,14 @@ class ConstrainedTranslator(Translator):
             return marking.translate(translate, attention=attention, found=found)
         [texts] = sentences_of("translate", sentences)
         terms = glossary if isinstance(glossary, Glossary) else Glossary.of(glossary or {})
-        terms = Glossary.of([*terms.terms, *(Term(name, (name,), case=True, exact=True) for name in keep)])
-        masking = self._masking(texts, protect)
+        names = [Term(name, (name,), case=True, exact=True) for name in keep]
+        spelled_names = [] if mask_ids(self.source, self.target) else [n for n in names if forms_of(n, self.target)]
+        terms = Glossary.of([*terms.terms, *spelled_names])
+        masking = self._masking(texts, protect, [name.source for name in names if name not in spelled_names])
         if not terms.terms and masking is None:
             return super().translate(texts, **options)
         search = self._settings(_search(options))
-        if search.sampling is not None and (terms.terms or protect):
+        if search.sampling is not None and (terms.terms or keep or protect):
             raise UserError("a glossary, names to keep and protect need beam search: leave sampling out")
         if options.get("constrain") is not None:
             raise UserError("constrain excludes glossary, keep and protect: give one of them")
@@ -119,9 +123,10 @@ class ConstrainedTranslator(Translator):
         report = seen and (lambda number, translation: seen(number, finished(number, translation)))
         return [finished(*one) for one in enumerate(super().translate(texts, found=report, **options))]
 
-    def _masking(self, texts: Sequence[str], protect: Patterns) -> Masking | None:
+    def _masking(self, texts: Sequence[str], protect: Patterns, names: Sequence[str]) -> Masking | None:
         """The masks of texts. None if there are none, and the model cannot write any."""
-        patterns = () if protect is False else dict.fromkeys((*expressions(self.protect), *expressions(protect)))
+        patterns = {} if protect is False else dict.fromkeys((*expressions(self.protect), *expressions(protect)))
+        patterns |= dict.fromkeys(re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in names)
         ids = mask_ids(self.source, self.target)
         if not patterns and not ids:
             return None

@@ -197,3 +197,16 @@ def test_plain_texts_are_translated_as_without(tmp_path: Path) -> None:
         model.translate(texts, protect=["("])
     with pytest.raises(UserError, match="sampling"):
         model.translate(texts, protect=True, sampling={"top_k": 2})
+
+
+@pytest.mark.parametrize("protect", [True, None], ids=["trained with masks", "without"])
+def test_names_that_the_model_cannot_spell_are_kept(tmp_path: Path, protect: bool | None) -> None:
+    pairs = learn(tmp_path, "whitespace", None, protect)
+    names = ["Łódź Œuvre", "Œuvre", "rot"]
+    texts = ["alt Łódź Œuvre neu", "Œuvre rot, Œuvre neu", "Œuvres alt"]
+    for seed in (1, 2):
+        first, second, third = (t.text for t in translator(pairs, seed).translate(texts, keep=names))
+        assert first.count("Łódź Œuvre") == 1
+        assert second.count("Œuvre") == 2
+        assert "rot" in second.split()
+        assert "Œuvre" not in third  # another word

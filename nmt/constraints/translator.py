@@ -70,10 +70,9 @@ class ConstrainedTranslator(Translator):
             return marking.translate(translate, attention=attention, found=found)
         [texts] = sentences_of("translate", sentences)
         terms = glossary if isinstance(glossary, Glossary) else Glossary.of(glossary or {})
-        names = [Term(name, (name,), case=True, exact=True) for name in keep]
-        spelled_names = [] if mask_ids(self.source, self.target) else [n for n in names if forms_of(n, self.target)]
-        terms = Glossary.of([*terms.terms, *spelled_names])
-        masking = self._masking(texts, protect, [name.source for name in names if name not in spelled_names])
+        names = [] if mask_ids(self.source, self.target) else [*filter(self._can_write, map(_name, keep))]
+        terms = Glossary.of([*terms.terms, *names])
+        masking = self._masking(texts, protect, {*keep}.difference(name.source for name in names))
         if not terms.terms and masking is None:
             return super().translate(texts, **options)
         search = self._settings(_search(options))
@@ -123,7 +122,7 @@ class ConstrainedTranslator(Translator):
         report = seen and (lambda number, translation: seen(number, finished(number, translation)))
         return [finished(*one) for one in enumerate(super().translate(texts, found=report, **options))]
 
-    def _masking(self, texts: Sequence[str], protect: Patterns, names: Sequence[str]) -> Masking | None:
+    def _masking(self, texts: Sequence[str], protect: Patterns, names: Iterable[str]) -> Masking | None:
         """The masks of texts. None if there are none, and the model cannot write any."""
         patterns = {} if protect is False else dict.fromkeys((*expressions(self.protect), *expressions(protect)))
         patterns |= dict.fromkeys(re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in names)
@@ -147,6 +146,9 @@ class ConstrainedTranslator(Translator):
         pairs = [*masked(self.protect, zip(sources, targets, strict=True))]
         return [source for source, _ in pairs], [target for _, target in pairs]
 
+    def _can_write(self, term: Term) -> bool:
+        return bool(forms_of(term, self.target))
+
     @cached_property
     def select(self) -> Callable[..., Selection]:
         """`Selection` of this model's ids."""
@@ -167,6 +169,10 @@ def _search(options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of search among the options of `translate`."""
     others = ("n_best", "replace_unk", "attention", "prefix", "watch", "found", "constrain")
     return {name: value for name, value in options.items() if name not in others}
+
+
+def _name(text: str) -> Term:
+    return Term(text, (text,), case=True, exact=True)
 
 
 def _same(translation: Translation) -> Translation:

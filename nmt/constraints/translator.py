@@ -80,7 +80,6 @@ class ConstrainedTranslator(Translator):
             raise UserError("a glossary, names to keep and protect need beam search: leave sampling out")
         if options.get("constrain") is not None:
             raise UserError("constrain excludes glossary, keep and protect: give one of them")
-
         most = search.max_length, search.max_length - self._longest_prefix(options.get("prefix"))
         constrain = partial(self._choose, masking, terms, most)
         options["constrain"] = constrain if search.sampling is None else None

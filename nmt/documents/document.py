@@ -128,8 +128,10 @@ def _translated(
     if not has_tags or "markup" in inspect.signature(translator.translate).parameters:
         return translate(texts, **({"markup": True} if has_tags else {}))
     parts = [parts_of(text) for text in texts]
-    new = iter(translate([piece.strip() for pieces, _ in parts for piece in pieces]))
-    edged = [[_edged(piece, next(new)) for piece in pieces] for pieces, _ in parts]
+    between = {piece.strip(): piece.strip() for pieces, _ in parts for piece in pieces}
+    some = [text for text in between if any(map(str.isalpha, text))]
+    new = between | dict(zip(some, translate(some), strict=True))
+    edged = [[_edged(piece, new[piece.strip()]) for piece in pieces] for pieces, _ in parts]
     return ["".join(map(add, pieces, [*tags, ""])) for pieces, (_, tags) in zip(edged, parts, strict=True)]
 
 

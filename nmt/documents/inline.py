@@ -18,7 +18,7 @@ from itertools import islice, pairwise
 from nmt.documents.segments import Render, Segment
 from nmt.system.errors import UserError
 
-SPACES = r"(?:\s|&nbsp;|&e[mn]sp;|&thinsp;|&#(?:160|xa0|xA0);)+"
+SPACES = r"(?:\s|&(?:nbsp|e[mn]sp|thinsp|hairsp|numsp|puncsp|Tab|NewLine|#(?:9|10|13|32|160|xa0|xA0|x20));)+"
 HTML: dict[str, str] = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 _WITH_ENTITIES = re.compile(f"(?P<space>{SPACES})|(?P<other>{ENTITY})")
@@ -44,11 +44,15 @@ class Piece:
 
 @dataclass(frozen=True)
 class Style:
-    """How a format writes characters that would be markup, and words that would at the beginning of a line."""
+    """How a format writes characters that would be markup, and words that would at the beginning of a line.
+
+    Characters that are bare in the document are in its translation, too, unless the style `is_strict`.
+    """
 
     escapes: Mapping[str, str]
     line_marks: re.Pattern[str] | None = None
     has_entities: bool = True
+    is_strict: bool = False
 
 
 def decoded(content: bytes) -> tuple[bytes, str]:
@@ -186,15 +190,29 @@ class _Writer:
     def write(self, translation: str, render: Render) -> str:
         has_tags = encoded(self.pieces)[1]
         texts, tags = parts_of(translation) if has_tags else ([translation], [])
+        markup = [(tag, render(tag.start, tag.end)) for tag in placed(self.pieces, tags)]
+        if self.style.line_marks:
+            texts = [re.sub(r"\s+", " ", text) for text in texts]
+            for n, (tag, _) in enumerate(markup):
+                if "\n" in self.document[tag.start : tag.end]:  # a blank beside a line end could become another one
+                    texts[n : n + 2] = texts[n].rstrip(), texts[n + 1].lstrip()
         characters = iter(raw_characters(self.document, self.pieces, self.style, "".join(texts)))
-        markup = [render(tag.start, tag.end) for tag in placed(self.pieces, tags)]
-        parts = ["".join(islice(characters, len(text))) for text in texts]
-        return self._line_begin("".join(part + tag for part, tag in zip(parts, [*markup, ""], strict=True)))
+        result, lines = "".join(islice(characters, len(texts[0]))), [(0, self.pieces[0].start)]
+        for (tag, raw), text in zip(markup, texts[1:], strict=True):
+            result += raw
+            lines += [(len(result), tag.end)] * (tag.kind == "break")
+            result += "".join(islice(characters, len(text)))
+        for start, position in reversed(lines):
+            result = result[:start] + self._line_begin(result[start:], position)
+        return result
 
-    def _line_begin(self, text: str) -> str:
-        """The text, of which a first word that would be the mark of a block is escaped."""
-        marks, first = self.style.line_marks, _word(self.document, self.pieces[0].start)
-        if marks is None or not (match := marks.match(text)) or first == _word(text):
+    def _line_begin(self, text: str, position: int) -> str:
+        """A text at the beginning of a line, of which a first word that would be the mark of a block is escaped.
+
+        `position` is where that line begins in the document.
+        """
+        marks, first, at = self.style.line_marks, _word(self.document, position), len(text) - len(text.lstrip())
+        if not marks or not (match := marks.match(text, at)) or (first == _word(text) and not self.style.is_strict):
             return text
         return text[: match.end() - 1] + "\\" + text[match.end() - 1 :]
 
@@ -202,8 +220,7 @@ class _Writer:
 def raw_characters(document: str, pieces: Sequence[Piece], style: Style, text: str) -> list[str]:
     """How each character of a translation is written in the place of pieces."""
     spaces, forms = _spaces(document, pieces, style, text), _forms(document, pieces, style)
-    text = re.sub(r"\s", " ", text)
-    return [spaces.get(n) or _raw(character, forms, style) for n, character in enumerate(text)]
+    return [spaces.get(n) or _raw(character, forms, style) for n, character in enumerate(re.sub(r"\s", " ", text))]
 
 
 def _raw(character: str, forms: Mapping[str, list[str]], style: Style) -> str:
@@ -219,7 +236,9 @@ def _forms(document: str, pieces: Sequence[Piece], style: Style) -> dict[str, li
     special = {text for text, raw in texts if text != raw} | style.escapes.keys()
     for text, raw in texts:
         for character in special & set(text):
-            forms[character] += [raw] if text != raw else [character] * text.count(character)
+            is_bare = text == raw
+            if not (is_bare and style.is_strict and character in style.escapes):
+                forms[character] += [character] * text.count(character) if is_bare else [raw]
     return {character: raws[::-1] for character, raws in forms.items()}
 
 
@@ -233,6 +252,7 @@ def _spaces(document: str, pieces: Sequence[Piece], style: Style, text: str) -> 
         length += len(piece.text)
     all_blanks = [match.start() for match in re.finditer(r"\s", text)]
     marks = style.line_marks  # no line may begin with one, unless a line of the document does
+    first_words = set() if style.is_strict else first_words
     no_marks = [n for n in all_blanks if not (marks and marks.match(text, n + 1)) or _word(text, n + 1) in first_words]
     spaces: dict[int, str] = {}
     last = -1

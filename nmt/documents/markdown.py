@@ -6,22 +6,23 @@ Code, addresses, raw HTML, front matter and all marks of blocks are kept. Emphas
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nmt.documents.inline import Piece, Style, segment_of, text_pieces
-from nmt.documents.segments import Segment
+from nmt.documents.segments import Render, Segment
 from nmt.system.errors import UserError
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+Writer: TypeAlias = Callable[[str, Render], str]
 _ESCAPES = {character: f"\\{character}" for character in "\\`*_[]<"}
-_MARKS = re.compile(r"[-+*>#=~|](?=[\s\-+*>#=~|]|$)|\d{1,9}[.)](?=\s|$)")
+_MARKS = re.compile(r"(?:[-+*]|#{1,6}|\d{1,9}[.)]|[-=_*]+|[~`]{3,}[^\s`]*)(?=\s|$)|>")
 STYLE = Style(_ESCAPES, _MARKS)
 CELL = Style(_ESCAPES | {"|": "\\|"})
 _FRONT_MATTER = re.compile(r"\ufeff?(---|\+\+\+)[ \t]*\r?\n(?:.*?\r?\n)?\1[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -131,11 +132,30 @@ def _inline(document: str, text: str, offsets: Sequence[int], env: dict[str, Any
         pieces += text_pieces(text, cursor, piece.start, style)
         pieces += [piece] if piece.kind != "end" else []
         cursor = piece.end
-    moved = (replace(piece, start=offsets[piece.start], end=offsets[piece.end]) for piece in pieces)
-    yield from segment_of(document, moved, style)
+    moved = [replace(piece, start=offsets[piece.start], end=offsets[piece.end]) for piece in pieces]
+    strict = segment_of(document, moved, replace(style, is_strict=True))
+    for segment, other in zip(segment_of(document, moved, style), strict, strict=True):
+        source = document[segment.start : segment.end]
+        yield replace(segment, write=partial(_checked, source, env, (segment.write, other.write)))
     for name, start, _, label, _ in records:
         if name == "image":
             yield from _inline(document, text[start + 2 : label], offsets[start + 2 : label + 1], env, style)
+
+
+def _checked(source: str, env: Mapping[str, Any], writers: Sequence[Writer], translation: str, render: Render) -> str:
+    """A translation as the first one writes it, unless it would be other markup than the source is."""
+    for write in writers:
+        new = write(translation, render)
+        if _shape(new, env) == _shape(source, env):
+            break
+    return new
+
+
+def _shape(text: str, env: Mapping[str, Any]) -> list[str]:
+    """The blocks of a text, without the marks of those that it is in, and its inline markup in any order."""
+    tokens = _parser().parse(re.sub(r"\n[\s>]*", "\n", text), {"references": dict(env.get("references", {}))})
+    inline = [token for block in tokens for token in block.children or () if not token.type.startswith("text")]
+    return [block.type for block in tokens] + sorted(f"{x.type} {x.attrs}" for x in inline if x.type != "softbreak")
 
 
 def _markup(text: str, name: str, start: int, end: int, label: int, tokens: Sequence[Token]) -> Iterator[Piece]:

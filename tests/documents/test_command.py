@@ -91,5 +91,5 @@ def test_without_markup_texts_between_tags_are_translated() -> None:
             assert "" not in texts
             return [SimpleNamespace(text=text.upper()) for text in texts]
 
-    new = translate_document(Upper(), "Der **kleine & graue** _Hund_\n".encode(), ".md")  # type: ignore[arg-type]
+    new = translate_document(Upper(), b"Der **kleine & graue** _Hund_\n", ".md")  # type: ignore[arg-type]
     assert new.decode() == "DER **KLEINE & GRAUE** _HUND_\n"

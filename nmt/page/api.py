@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -24,30 +24,37 @@ from nmt.page.test_sets import TestSets
 from nmt.system.errors import UserError, escape_controls
 from nmt.text.language import identifiable, likeliest_language
 from nmt.text.limits import most_characters
+from nmt.text.sentences import split_text
 from nmt.translator import Translator
 
 MOST_WORK = 2500  # tokens of a sentence by the beam
+AT_ONCE = 64  # texts of one request in the queue, where others want to come, too
 Models = Mapping[str, tuple[str, Translator]]  # by id: name and translator
 
 
 class Served:
     """A model that answers, and its neighbours' index, if any."""
 
-    def __init__(self, name: str, translator: Translator, index: Index | None) -> None:
+    def __init__(self, name: str, translator: Translator, index: Index | None = None) -> None:
         self.name, self.translator, self.index = name, translator, index
+        self.source, self.search, self.languages = translator.source, translator.search, translator.languages
+        self.splits = not translator.model.segment_ends if self.search.split is None else self.search.split
+        self.described = serializers.of_model("", name, translator, indexed=index is not None)
         self.explaining = prepared(translator)
-        is_prepared = translator.search.precision == "float32"
+        is_prepared = self.search.precision == "float32"
         self.searching = replace(translator, model=self.explaining.model) if is_prepared else translator
 
 
 @dataclass(frozen=True)
 class Server:
-    """What all answers are computed from."""
+    """What all answers are computed from. `observers` are called with each translation, as it is answered."""
 
-    models: Mapping[str, Served]
+    models: dict[str, Served]
     queue: BatchQueue
     runs: RunEvents
     sets: TestSets
+    observers: list[Callable[[Mapping[str, Any]], None]] = field(default_factory=list)
+    question: type[schemas.TranslateRequest] = schemas.TranslateRequest
 
     def model(self, question: schemas.Question) -> tuple[Served, int]:
         """The model of a question, and what the answer costs: the sentence's tokens by the beam.
@@ -57,16 +64,48 @@ class Server:
         if question.model not in self.models:
             raise Refusal(404, f"there is no model {question.model!r}: /api/models lists them")
         served = self.models[question.model]
-        limit = served.translator.search.max_source_length
-        length, longest = len(question.text), most_characters(limit)
-        if length > longest or (count := len(served.translator.source.encode(question.text))) > limit:
-            size = f"{length:,} characters" if length > longest else f"{count} tokens"
+        limit = served.search.max_source_length
+        splits = served.splits and isinstance(question, schemas.TranslateRequest)
+        is_long = len(question.text) > most_characters(limit)
+        parts = split_text(question.text, *served.languages).sentences if splits and not is_long else [question.text]
+        lengths = [] if is_long else [len(served.source.encode(part)) for part in parts]
+        if is_long or max(lengths) > limit:
+            size = f"{max(lengths)} tokens" if lengths else f"{len(question.text):,} characters"
             raise Refusal(422, f"text: {size}, and the model reads at most {limit} tokens: shorten the sentence")
-        beam = (getattr(question, "beam_size", 1) or served.translator.search.beam_size) if count else 1
+        count = sum(lengths)
+        beam = (getattr(question, "beam_size", 1) or served.search.beam_size) if count else 1
         if count * beam > MOST_WORK:
             most = f"{count} tokens, and with a beam of {beam} at most {MOST_WORK // beam}"
             raise Refusal(422, f"text: {most}: shorten the sentence, or lower beam_size")
         return served, count * beam
+
+    async def translate(self, questions: Sequence[schemas.TranslateRequest]) -> list[dict[str, Any]]:
+        """The answers to questions of one text each. Raises as `model` and `BatchQueue.answer` do."""
+        room, models = asyncio.Semaphore(AT_ONCE), [self.model(question) for question in questions]
+
+        async def one(question: schemas.TranslateRequest, served: Served, cost: int) -> dict[str, Any]:
+            async with room:
+                kind = served, question.model_copy(update={"text": "", "prefix": bool(question.prefix)})
+                compute = partial(_translate, served, self.queue.go_on)
+                answer = await self.queue.answer(kind, compute, question, len(question.text), cost)
+            for observe in self.observers:
+                observe(answer)
+            return answer
+
+        return await asyncio.gather(*(one(question, *model) for question, model in zip(questions, models, strict=True)))
+
+    async def while_connected(self, request: Request, answer: Coroutine[Any, Any, Any]) -> JSONResponse:
+        """The answer, unless the client goes before it is there. It needs no check by FastAPI."""
+        computing = asyncio.ensure_future(answer)
+        leaving = asyncio.ensure_future(request.receive())  # all that can still arrive is that the client has gone
+        try:
+            await asyncio.wait((computing, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not computing.done():
+                raise Refusal(400, "the client has gone")
+            return Answer(computing.result())
+        finally:
+            leaving.cancel()
+            computing.cancel()
 
 
 def _server(request: Request) -> Server:
@@ -75,9 +114,7 @@ def _server(request: Request) -> Server:
 
 
 Serving = Annotated[Server, Depends(_server)]
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"model": schemas.Refused} for code in (400, 401, 403, 404, 408, 413, 415, 421, 422, 503)
-}
+REFUSALS: Any = {n: {"model": schemas.Refused} for n in (400, 401, 403, 404, 408, 413, 415, 421, 422, 503)}
 
 
 class Answer(JSONResponse):
@@ -93,10 +130,7 @@ router = APIRouter(prefix="/api", responses=REFUSALS, default_response_class=Ans
 @router.get("/models", response_model=list[schemas.Model])
 async def models(server: Serving) -> Any:
     """The models, with their ids."""
-    return [
-        serializers.of_model(number, one.name, one.translator, indexed=one.index is not None)
-        for number, one in server.models.items()
-    ]
+    return [one.described | {"id": number} for number, one in server.models.items()]
 
 
 @router.get("/runs", response_model=list[schemas.Run])
@@ -146,14 +180,16 @@ async def set_sentence(server: Serving, id: str, line: int) -> Any:
     return await server.sets.attention(id, line)
 
 
-@router.post("/translate", response_model=schemas.Translated)
+@router.post("/translate", response_model=schemas.Translated | list[schemas.Translated])
 async def translate(server: Serving, request: Request, question: schemas.TranslateRequest) -> Any:
-    """Translate a sentence: text, tokens, score and attention."""
-    settings = question.beam_size, question.length_penalty, bool(question.prefix), question.attention, question.format
-    served, cost = server.model(question)
-    compute = partial(_translate, served.searching, server.queue.go_on)
-    answer = server.queue.answer((question.model, settings), compute, question, len(question.text), cost)
-    return await _while_connected(request, answer)
+    """Translate a text, or a list of texts: text, tokens, score and attention of each."""
+    texts = [question.text] if isinstance(question.text, str) else question.text
+
+    async def answer() -> Any:
+        answers = await server.translate([question.model_copy(update={"text": text}) for text in texts])
+        return answers[0] if texts is not question.text else answers
+
+    return await server.while_connected(request, answer())
 
 
 @router.post("/explain", response_model=schemas.Explained)
@@ -162,39 +198,22 @@ async def explain_translation(server: Serving, request: Request, question: schem
     search as a tree.
     """
     served, cost = server.model(question)
-    answer = server.queue.alone(_explain, server, served, question, cost=cost)
-    return await _while_connected(request, answer)
+    return await server.while_connected(request, server.queue.alone(_explain, server, served, question, cost=cost))
 
 
 @router.post("/read", response_model=schemas.Reading)
 async def read_translation(server: Serving, request: Request, question: schemas.ReadRequest) -> Any:
     """The steps in which the model is made to write a given translation."""
-    return await _while_connected(request, server.queue.alone(_read, server.model(question)[0], question))
+    return await server.while_connected(request, server.queue.alone(_read, server.model(question)[0], question))
 
 
 @router.post("/neighbours", response_model=schemas.Neighbours)
 async def nearest_neighbours(server: Serving, request: Request, question: schemas.NeighboursRequest) -> Any:
     """The words of training sentences in which the model's state is most like the one at a word here."""
-    return await _while_connected(request, server.queue.alone(_neighbours, server.model(question)[0], question))
+    return await server.while_connected(request, server.queue.alone(_neighbours, server.model(question)[0], question))
 
 
-async def _while_connected(request: Request, answer: Coroutine[Any, Any, Any]) -> JSONResponse:
-    """The answer, unless the client goes before it is there. It needs no check by FastAPI."""
-    computing = asyncio.ensure_future(answer)
-    leaving = asyncio.ensure_future(request.receive())  # all that can still arrive is that the client has gone
-    try:
-        await asyncio.wait((computing, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not computing.done():
-            raise Refusal(400, "the client has gone")
-        return Answer(computing.result())
-    finally:
-        leaving.cancel()
-        computing.cancel()
-
-
-def _translate(
-    translator: Translator, go_on: GoOn, questions: Sequence[schemas.TranslateRequest], report: Report
-) -> None:
+def _translate(served: Served, go_on: GoOn, questions: Sequence[schemas.TranslateRequest], report: Report) -> None:
     """Answer questions with the same settings, of which either all or none have a prefix."""
     first = questions[0]
 
@@ -205,8 +224,9 @@ def _translate(
         report(position, answer)
 
     more: dict[str, Any] = {"markup": True} if first.format == "html" else {}
-    translator.translate(
-        [question.text for question in questions],
+    served.searching.translate(
+        [str(question.text) for question in questions],
+        n_best=first.n_best,
         beam_size=first.beam_size,
         length_penalty=first.length_penalty,
         prefix=[question.prefix for question in questions] if first.prefix else None,
@@ -227,7 +247,7 @@ def _explain(server: Server, served: Served, question: schemas.ExplainRequest) -
         forced=dict(question.forced),
         watch=server.queue.go_on,
     )
-    languages = {one.translator.source.language for one in server.models.values()}
+    languages = {one.source.language for one in server.models.values()}
     guess = likeliest_language(question.text, languages) if len(languages) > 1 else None
     if guess and likeliest_language(question.text, identifiable()) not in (guess, None):
         guess = None  # it is clearly in a language that no model here reads

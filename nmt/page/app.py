@@ -18,7 +18,7 @@ from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from nmt import __version__
+from nmt import __version__, addons
 from nmt.checkpoint import contents
 from nmt.checkpoint.address import model_name
 from nmt.commands.options import set_threads
@@ -29,7 +29,7 @@ from nmt.page.connections import NoMoreFiles
 from nmt.page.events import RunEvents
 from nmt.page.neighbours import index
 from nmt.page.neighbours.index import SUFFIX, Index
-from nmt.page.security import Refusal, SecurityMiddleware
+from nmt.page.security import Application, Refusal, SecurityMiddleware, refused
 from nmt.page.test_sets import TestSets, load_set
 from nmt.system.device import choose_device
 from nmt.system.errors import UserError
@@ -38,7 +38,7 @@ from nmt.translator import Translator
 STATIC = Path(__file__).parent / "static"
 
 
-def load_app(options: argparse.Namespace) -> SecurityMiddleware:
+def load_app(options: argparse.Namespace) -> Application:
     """Load what the options of `nmt serve` name. Raises `UserError` for what is wrong with the files."""
     set_threads(options.threads)
     device = choose_device(options.device)
@@ -53,8 +53,8 @@ def load_app(options: argparse.Namespace) -> SecurityMiddleware:
     languages, sets = models["1"][1].languages, {}
     for number, (pair, links) in enumerate(zip_longest(options.test_set, options.alignment), start=1):
         sets[str(number)] = load_set(pair[0], pair[1], links, languages, options.alignment_words)
-    hosts = [options.host, *options.name]
-    return make_app(models, names=hosts, token=options.token, runs=options.runs, sets=sets, indexes=indexes)
+    more = {"token": options.token, "runs": options.runs, "options": options}
+    return make_app(models, names=[options.host, *options.name], sets=sets, indexes=indexes, **more)
 
 
 def make_app(
@@ -65,15 +65,17 @@ def make_app(
     runs: Path = Path("checkpoints"),
     sets: Mapping[str, TestSet] | None = None,
     indexes: Mapping[str, Index] | None = None,
-) -> SecurityMiddleware:
+    options: argparse.Namespace | None = None,
+) -> Application:
     """The application around some models, by their ids, the runs of training below a folder, and some test sets.
 
-    The sets are for models of the first one's languages. `indexes` are those of neighbours, by the models' ids.
+    The sets are for models of the first one's languages. `indexes` are those of neighbours, by the models' ids;
+    `options` are those of the add-on that offers `service`.
     """
     queue = BatchQueue()
     served = {number: api.Served(*model, (indexes or {}).get(number)) for number, model in models.items()}
     languages = [translator.languages for _, translator in models.values()][:1]
-    alike = {number: model for number, model in models.items() if model[1].languages in languages}
+    alike = {number: model for number, model in models.items() if sets and model[1].languages in languages}
     server = api.Server(served, queue, RunEvents(runs), TestSets(sets or {}, alike, queue))
     application = FastAPI(
         title="nmt",
@@ -83,16 +85,15 @@ def make_app(
         docs_url=None,
         redoc_url=None,
         lifespan=_background_work,
-        exception_handlers=dict.fromkeys(
-            (Refusal, UserError, FullQueue, RequestValidationError, HTTPException), _refusal
-        ),
+        exception_handlers=dict.fromkeys((UserError, FullQueue, RequestValidationError, HTTPException), _refusal),
     )
     application.state.server = server
     application.include_router(api.router)
     application.get("/", include_in_schema=False)(lambda: FileResponse(STATIC / "index.html"))
     application.mount("/static", StaticFiles(directory=STATIC))
     hosts = {"localhost", socket.gethostname().lower(), *(name.lower() for name in names)}
-    return SecurityMiddleware(application, frozenset(hosts), token)
+    secured = SecurityMiddleware(application, frozenset(hosts), token)
+    return secured if (service := addons.offered("service")) is None else service.mount(application, secured, options)
 
 
 @asynccontextmanager
@@ -114,19 +115,19 @@ async def _refusal(request: Request, error: Exception) -> Response:
         case UserError():
             error = Refusal(422, str(error))
         case FullQueue():
-            error = Refusal(503, "too much is waiting: try again in a second", (("retry-after", "1"),))
+            error = Refusal(503, "too much is waiting: try again in a second", {"retry-after": "1"})
         case RequestValidationError():
             status = 404 if error.errors()[0]["loc"][0] == "path" else 422
             error = Refusal(status, "; ".join(map(_complaint, error.errors()[:3])))
-        case HTTPException():  # FastAPI's own
-            status, text = {
-                400: (422, "the body is not JSON"),
-                404: (404, "there is no such address: /api lists them"),
-                405: (405, f"this address does not accept {request.method}"),
-            }.get(error.status_code, (error.status_code, error.detail))
-            error = Refusal(status, text, tuple((error.headers or {}).items()))
-    assert isinstance(error, Refusal)
-    return error.response()
+        case HTTPException():
+            status, text = {  # FastAPI's own
+                "There was an error parsing the body": (422, "the body is not JSON"),
+                "Not Found": (404, "there is no such address: /api lists them"),
+                "Method Not Allowed": (405, f"this address does not accept {request.method}"),
+            }.get(error.detail, (error.status_code, error.detail))
+            error = Refusal(status, text, error.headers)
+    assert isinstance(error, HTTPException)
+    return refused(error)
 
 
 def _complaint(error: Mapping[str, Any]) -> str:

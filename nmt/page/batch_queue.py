@@ -49,7 +49,7 @@ class BatchQueue:
 
     def __init__(self, longest: int = LONGEST_QUEUE) -> None:
         self._longest = longest
-        self._waiting: list[_Job] = []
+        self.waiting: list[_Job] = []
         self._computed: Sequence[_Job] = ()
         self._passed = 0
         self._arrived = asyncio.Event()
@@ -61,13 +61,13 @@ class BatchQueue:
         What costs more than `CHEAP` lets cheaper ones pass.
         Raises `FullQueue` at once if too much is waiting, and what `compute` raises for this payload alone.
         """
-        if len(self._waiting) >= self._longest:  # whoever has gone does not wait
-            self._waiting = [job for job in self._waiting if not job.answer.done()]
-        if len(self._waiting) >= self._longest:
+        if len(self.waiting) >= self._longest:  # whoever has gone does not wait
+            self.waiting = [job for job in self.waiting if not job.answer.done()]
+        if len(self.waiting) >= self._longest:
             raise FullQueue
         loop = asyncio.get_running_loop()
         job = _Job(kind, compute, payload, size, cost, loop.time(), loop.create_future())
-        self._waiting.append(job)
+        self.waiting.append(job)
         self._arrived.set()
         return await job.answer
 
@@ -87,23 +87,23 @@ class BatchQueue:
 
     async def _collect(self) -> list[_Job]:
         """The job whose turn it is, once others had `PATIENCE` to join it, and those of its kind closest in size."""
-        while not self._waiting:
+        while not self.waiting:
             self._arrived.clear()
             await self._arrived.wait()
-        end = min(job.since for job in self._waiting) + PATIENCE
-        while len(self._waiting) < AT_ONCE:
+        end = min(job.since for job in self.waiting) + PATIENCE
+        while len(self.waiting) < AT_ONCE:
             self._arrived.clear()
             try:
                 await asyncio.wait_for(self._arrived.wait(), end - asyncio.get_running_loop().time())
             except TimeoutError:
                 break
-        first = min(self._waiting, key=lambda job: (job.cost > CHEAP and self._passed < PASSING, job.since))
+        first = min(self.waiting, key=lambda job: (job.cost > CHEAP and self._passed < PASSING, job.since))
         self._passed = 0 if first.cost > CHEAP else self._passed + 1
-        alike = [job for job in self._waiting if job.kind == first.kind and not job.answer.done()]
+        alike = [job for job in self.waiting if job.kind == first.kind and not job.answer.done()]
         nearest = sorted(alike, key=lambda job: (job is not first, abs(job.size - first.size)))[:AT_ONCE]
         costs = accumulate(job.cost for job in nearest)
         batch = [job for job, cost in zip(nearest, costs, strict=True) if cost <= COST_AT_ONCE or job is first]
-        self._waiting = [job for job in self._waiting if job not in batch and not job.answer.done()]
+        self.waiting = [job for job in self.waiting if job not in batch and not job.answer.done()]
         return batch
 
     async def _finish(self, jobs: Sequence[_Job]) -> None:

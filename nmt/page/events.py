@@ -44,7 +44,7 @@ class RunEvents:
         if len(numbers) > MOST_RUNS:
             raise Refusal(422, f"run: {len(numbers)} runs, and at most {MOST_RUNS} are followed together")
         if self.open >= MOST_STREAMS:
-            raise Refusal(503, "too many are listening: try again in a while", (("retry-after", "10"),))
+            raise Refusal(503, "too many are listening: try again in a while", {"retry-after": "10"})
         return self._stream({number: Follower(self.run(number).folder / METRICS) for number in numbers})
 
     async def _stream(self, followers: dict[str, Follower]) -> AsyncIterator[bytes]:

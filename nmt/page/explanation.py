@@ -61,7 +61,7 @@ def explain(
     """
     sizes = {"beam_size": beam_size, "length_penalty": length_penalty}
     search = override_search(translator.search, **sizes, precision="float32")
-    sentence = _readable(translator, sentence)
+    [sentence] = all_readable([sentence], translator.search.max_source_length)
     translator = forced_translator(prepared(translator), sentence, forced or {})
     candidates: list[Candidates] = []
 
@@ -94,7 +94,7 @@ def read(translator: Translator, sentence: str, target: str) -> tuple[list[str],
     """
     if not is_unicode(target):
         raise UserError("the translation is not valid Unicode text: convert it to UTF-8")
-    sentence = _readable(translator, sentence)
+    [sentence] = all_readable([sentence], translator.search.max_source_length)
     translator = forced_translator(prepared(translator), sentence, {})
     tokens, most = translator.target.tokenize(target), translator.search.max_length
     if len(tokens) >= most:
@@ -136,11 +136,6 @@ def _by(translator: Translator, model: TranslationModel, search: SearchConfig) -
     """The translator with another model and other settings."""
     thresholds = translator.threshold, translator.rarity_threshold
     return Translator(model, translator.source, translator.target, search, *thresholds)
-
-
-def _readable(translator: Translator, sentence: str) -> str:
-    """The sentence, cut where `Translator.translate` would cut it. Raises `UserError` if it is not Unicode."""
-    return all_readable([sentence], translator.search.max_source_length)[0]
 
 
 def _source(translator: Translator, sentence: str) -> list[int]:

@@ -34,9 +34,11 @@ class SearchRequest(Question):
 
 
 class TranslateRequest(SearchRequest):
-    """A sentence, and the text that its translation begins with. The tags of `html` return in `text`, not in tokens."""
+    """A text or several, and how translations begin. The tags of `html` return in `text`, not in tokens."""
 
+    text: Text | Annotated[tuple[Text, ...], Field(max_length=256)]  # type: ignore[assignment]
     prefix: Text = ""
+    n_best: Annotated[int, Field(ge=1, le=MOST_BEAM, strict=True), BeforeValidator(_whole)] = 1
     format: Literal["text", "html"] = "text"
     attention: Annotated[bool, Field(strict=True)] = True
 
@@ -129,6 +131,7 @@ class Translated(Sentence, Checks):
 
     source_tokens: list[str]
     attention: Table | None
+    n_best: list[Sentence] = []
     sentences: list[Translated] = []
     source: str | None = None
 

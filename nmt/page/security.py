@@ -6,12 +6,13 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
-from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import JSONResponse
 
@@ -34,16 +35,12 @@ HEADERS = {
 }
 
 
-@dataclass(eq=False)  # not frozen: its traceback is set
-class Refusal(Exception):
+class Refusal(HTTPException):
     """An answer other than the one that was hoped for: status, what is wrong, further headers."""
 
-    status: int
-    text: str
-    headers: tuple[tuple[str, str], ...] = ()
 
-    def response(self) -> JSONResponse:
-        return JSONResponse({"error": self.text}, self.status, dict(self.headers))
+def refused(error: HTTPException) -> JSONResponse:
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 class SecurityMiddleware:
@@ -51,8 +48,12 @@ class SecurityMiddleware:
 
     Another name is refused, because a page elsewhere can have its own name point here (DNS rebinding); it cannot do so
     with an address. With a `token` each request has to bring it, as `Authorization: Bearer TOKEN` or once as
-    `?token=TOKEN`, which a cookie then remembers.
+    `?token=TOKEN`, which a cookie then remembers. An add-on may set `admits`, which gets the scope and the body of a
+    request and says whether it is let in without the token, and `forms`: the addresses that accept bodies of any type.
     """
+
+    admits: Callable[[Message, bytes], bool] = staticmethod(lambda *_: False)
+    forms: Collection[str] = ()
 
     def __init__(self, application: Application, hosts: frozenset[str], token: str | None) -> None:
         self.application = application
@@ -69,10 +70,11 @@ class SecurityMiddleware:
         try:
             headers = Headers(scope=scope)
             self._check_origin(headers, scope["method"])
-            self._check_token(headers, scope)
-            body = await _body(headers, Request(scope, receive))
-        except Refusal as refusal:
-            await refusal.response()(scope, receive, sending)
+            body = await _body(headers, Request(scope, receive), scope["path"] in self.forms)
+            if not self.admits(scope, body):
+                self._check_token(headers, scope)
+        except HTTPException as refusal:
+            await refused(refusal)(scope, receive, sending)
             return
         await self.application(scope, _replayed(body, receive), sending)
 
@@ -97,27 +99,25 @@ class SecurityMiddleware:
             path = "/" + quote(scope["path"]).lstrip("/")  # "//elsewhere" would be another server
             cookie = f"{self._cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
             location = f"{path}?{rest}" if rest else path
-            raise Refusal(303, "the token is right", (("location", location), ("set-cookie", cookie)))
+            raise Refusal(303, "the token is right", {"location": location, "set-cookie": cookie})
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         cookie = cookie_parser(headers.get("cookie", "")).get(self._cookie, "")
         if not (self._is_right(cookie) or (scheme.lower() == "bearer" and self._is_right(bearer))):
             text = "a token is needed: open the address that nmt serve printed"
-            raise Refusal(401, text, (("www-authenticate", "Bearer"),))
+            raise Refusal(401, text, {"www-authenticate": "Bearer"})
 
     def _is_right(self, token: str) -> bool:
         return hmac.compare_digest(token.encode("utf-8", "replace"), (self.token or "").encode())
 
 
 def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return False
 
 
-async def _body(headers: Headers, request: Request) -> bytes:
-    """All of a request's body. Raises `Refusal` if it is no JSON, is too long, or does not arrive."""
+async def _body(headers: Headers, request: Request, is_form: bool) -> bytes:
+    """All of a request's body. Raises `Refusal` if it is neither JSON nor `is_form`, too long, or does not arrive."""
     too_long = Refusal(413, f"a request has at most {LARGEST_BODY} bytes: send one sentence")
     length = headers.get("content-length", "0")
     if not length.isdecimal() or len(length) > 15:
@@ -125,7 +125,7 @@ async def _body(headers: Headers, request: Request) -> bytes:
     if int(length) > LARGEST_BODY:
         raise too_long
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if request.method == "POST" and kind != "application/json":
+    if request.method == "POST" and kind != "application/json" and not is_form:
         raise Refusal(415, "send JSON, with Content-Type: application/json")
     body = b""
     try:

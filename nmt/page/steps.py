@@ -62,11 +62,6 @@ class DecodingStep:
     place: int
     likeliest: tuple[tuple[int, float], ...]
 
-    @property
-    def look(self) -> AttentionTrace | None:
-        """`attention`, by its name of version 0.3."""
-        return self.attention
-
 
 @torch.inference_mode()
 def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likeliest: int = 10) -> list[DecodingStep]:

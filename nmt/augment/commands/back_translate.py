@@ -40,21 +40,16 @@ def parser() -> Parser:
         "(data.source.extra and data.target.extra). Lines that equal, lower-cased, a line of a validation or test set "
         "are left out. Beam search finds the translations; with --temperature or --top-k they are sampled.",
     )
-    parser.add_argument(
-        "checkpoints", nargs="+", metavar="CHECKPOINT", help="the model that translates; several are an ensemble"
-    )
+    add = parser.add_argument
+    add("checkpoints", nargs="+", metavar="CHECKPOINT", help="the model that translates; several are an ensemble")
     text = "sentences in the language that the model reads: a file (plain or .gz), or multi30k_descriptions"
-    parser.add_argument("--input", required=True, metavar="TEXT", help=text)
+    add("--input", required=True, metavar="TEXT", help=text)
     output = "write NAME.LANGUAGE for both languages, such as NAME.de and NAME.en"
-    parser.add_argument("--output", type=Path, required=True, metavar="NAME", help=output)
-    parser.add_argument(
-        "--resume", action="store_true", help="continue an output that was interrupted, with the same other options"
-    )
-    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="share the lines between N processes")
+    add("--output", type=Path, required=True, metavar="NAME", help=output)
+    add("--resume", action="store_true", help="continue an output that was interrupted, with the same other options")
+    add("--workers", type=positive, default=1, metavar="N", help="share the lines between N processes")
     add_data_folder(parser, "corpora are")
-    parser.add_argument(
-        "--n-best", type=positive, default=1, metavar="N", help="pairs of each sentence: its N best translations"
-    )
+    add("--n-best", type=positive, default=1, metavar="N", help="pairs of each sentence: its N best translations")
     add_decoding_options(parser)
     return parser
 

@@ -23,22 +23,21 @@ def parser() -> Parser:
         + page
         * " With --page, write the page of nmt serve as static files, whose model runs in the browser.",
     )
-    parser.add_argument(
-        "checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors"
-    )
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
+    add = parser.add_argument
+    add("checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
+    add("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
     precision = (
         "of the weights: float16 halves the files, int8 makes them still smaller and, except for --page, computes in "
         "whole numbers (default: float32)"
     )
-    parser.add_argument("--precision", choices=PRECISIONS, default="float32", help=precision)
+    add("--precision", choices=PRECISIONS, default="float32", help=precision)
     parser.set_defaults(page=None)
     if page:
         package = (
             "write a web page instead, with the npm package onnxruntime-web that is in this folder, such as "
             "node_modules/onnxruntime-web"
         )
-        parser.add_argument("--page", type=Path, metavar="PACKAGE", help=package)
+        add("--page", type=Path, metavar="PACKAGE", help=package)
     return parser
 
 

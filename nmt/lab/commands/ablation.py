@@ -16,21 +16,16 @@ def parser() -> Parser:
         "The same command continues an interrupted comparison. It skips finished runs, including those whose result is "
         "in DIR/results.",
     )
-    parser.add_argument(
-        "configs", nargs="*", metavar="CONFIG", help="default: one config for every mechanism, from configs/ablation"
-    )
-    parser.add_argument(
-        "--output", type=Path, default=Path("ablation"), metavar="DIR", help="where the page goes (default: ablation)"
-    )
-    parser.add_argument("--jobs", type=positive, default=cores(), metavar="N", help="runs at once (default: all cores)")
-    parser.add_argument(
+    add = parser.add_argument
+    add("configs", nargs="*", metavar="CONFIG", help="default: one config for every mechanism, from configs/ablation")
+    add("--output", type=Path, default=Path("ablation"), metavar="DIR", help="where the page goes (default: ablation)")
+    add("--jobs", type=positive, default=cores(), metavar="N", help="runs at once (default: all cores)")
+    add(
         "--seeds", type=positive, default=1, metavar="N", help="train each mechanism N times, with N seeds (default: 1)"
     )
     recipe = "take the corpus, sizes and budget from this config, and only names and mechanisms from the others"
-    parser.add_argument("--recipe", metavar="CONFIG", help=recipe)
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config"
-    )
+    add("--recipe", metavar="CONFIG", help=recipe)
+    add("--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config")
     return parser
 
 

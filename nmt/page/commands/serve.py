@@ -9,9 +9,11 @@ import secrets
 import signal
 import socket
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from nmt import addons
 from nmt.commands.options import Parser, positive, share_threads
 from nmt.system import bundled
 from nmt.system.errors import UserError
@@ -23,40 +25,42 @@ def parser() -> Parser:
         description="Start a web page that shows a model translating, live: its attention, its steps, its beam. Only "
         "this machine can open it, unless --host says otherwise.",
     )
-    models = "up to eight models (default: the bundled ones)"
-    parser.add_argument("checkpoints", nargs="*", metavar="CHECKPOINT", help=models)
-    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="default: 8000")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
-    parser.add_argument("--name", action="append", default=[], help="another host name of the server; may be repeated")
+    add = parser.add_argument
+    add("checkpoints", nargs="*", metavar="CHECKPOINT", help="up to eight models (default: the bundled ones)")
+    add("--port", type=_port, default=8000, metavar="N", help="default: 8000")
+    add("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
+    add("--name", action="append", default=[], help="another host name of the server; may be repeated")
     token = "refuse requests without this token; without a TOKEN one is generated, and printed with the address"
-    parser.add_argument("--token", nargs="?", const="", metavar="TOKEN", help=token)
-    parser.add_argument("--open", action="store_true", help="let everybody in who can reach --host, without a token")
-    parser.add_argument("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
+    add("--token", nargs="?", const="", metavar="TOKEN", help=token)
+    add("--open", action="store_true", help="let everybody in who can reach --host, without a token")
+    add("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
     runs = "the folder whose runs of training the page shows, live (default: checkpoints)"
-    parser.add_argument("--runs", type=Path, default=Path("checkpoints"), metavar="DIR", help=runs)
+    add("--runs", type=Path, default=Path("checkpoints"), metavar="DIR", help=runs)
     sentences = (
         "two files whose sentences the page shows in a table, with the scores of the first model and of others for the "
         "same languages; may be repeated"
     )
-    files = ("SOURCE", "REFERENCE")
-    parser.add_argument("--test-set", nargs=2, action="append", default=[], metavar=files, help=sentences)
+    add("--test-set", nargs=2, action="append", default=[], metavar=("SOURCE", "REFERENCE"), help=sentences)
     links = "gold word links (such as 0-0 1?2) of a test set; repeat it in the order of the --test-set options"
-    parser.add_argument("--alignment", action="append", default=[], metavar="FILE", help=links)
+    add("--alignment", action="append", default=[], metavar="FILE", help=links)
     words = "the words that links refer to (default: spacy)"
-    parser.add_argument("--alignment-words", choices=("spacy", "whitespace"), default="spacy", help=words)
-    parser.add_argument(
-        "--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, mps, … (default: auto)"
-    )
-    parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads of each process")
+    add("--alignment-words", choices=("spacy", "whitespace"), default="spacy", help=words)
+    add("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, mps, … (default: auto)")
+    add("--threads", type=positive, metavar="N", help="CPU threads of each process")
+    if (service := addons.offered("service_options")) is not None:
+        service.add_to(parser)
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until stopped."""
+    if (service := addons.offered("service_options")) is not None:
+        service.prepare(options)
     _check(options)
     try:
         from uvicorn.supervisors import Multiprocess
 
+        service = addons.offered("service")
         from nmt.page.app import load_app
         from nmt.page.connections import InterruptibleServer, server_config
     except ModuleNotFoundError as error:
@@ -74,7 +78,8 @@ def run(options: argparse.Namespace) -> int:
         InterruptibleServer(server_config(application)).run([listening])
         return 0
     del application
-    Multiprocess(server_config(partial(load_app, options), options.workers), [listening]).run()
+    supervisor = Multiprocess if service is None else service.Supervisor
+    supervisor(server_config(partial(load_app, options), options.workers), [listening]).run()
     raise KeyboardInterrupt
 
 
@@ -108,12 +113,9 @@ def _is_token(token: str) -> bool:
 
 
 def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    with suppress(ValueError):
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    return False
 
 
 def _listening(host: str, port: int) -> socket.socket:

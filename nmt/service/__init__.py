@@ -1,0 +1,1 @@
+"""`nmt serve` for other programs: LibreTranslate's and OpenAI's addresses, metrics, logs, limits per key, reloading."""

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 # What belongs to each room, besides `nmt/ROOM` and `tests/ROOM`.
 ROOMS = {
     "fast": [],
-    "page": ["tests/browser", "tests/page_modules", "tests/export/with_page", "tests/deploy"],
+    "page": ["tests/browser", "tests/page_modules", "tests/export/with_page", "tests/deploy", "tests/service"],
     "export": ["tests/browser/test_static_site.py"],
     "lab": [],
     "formats": [],
@@ -31,6 +31,7 @@ ROOMS = {
     "constraints": ["docs/how-to/use-a-glossary.md"],
     "documents": ["docs/how-to/translate-documents.md"],
     "clean": ["docs/how-to/clean-a-corpus.md"],
+    "service": [],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),

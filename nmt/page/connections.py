@@ -115,6 +115,7 @@ def server_config(application: Any, workers: int = 1) -> Config:
         server_header=False,
         timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=30,
+        timeout_worker_healthcheck=120,  # a worker that still imports does not answer
         limit_concurrency=MOST,
         backlog=BACKLOG,
         http=Patient,

@@ -13,7 +13,6 @@ from nmt.page.checks import Question as Question
 
 Row = list[float]
 Table = list[list[float]]
-MOST_BEAM = 50
 
 
 def _whole(value: Any) -> Any:
@@ -22,7 +21,7 @@ def _whole(value: Any) -> Any:
 
 
 TokenText = Annotated[str, Field(min_length=1, max_length=500)]
-BeamSize = Annotated[int, Field(ge=1, le=MOST_BEAM, strict=True), BeforeValidator(_whole)]
+BeamSize = Annotated[int, Field(ge=1, le=50, strict=True), BeforeValidator(_whole)]
 Position = Annotated[int, Field(ge=0, le=10_000, strict=True), BeforeValidator(_whole)]
 
 
@@ -38,7 +37,7 @@ class TranslateRequest(SearchRequest):
 
     text: Text | Annotated[tuple[Text, ...], Field(max_length=256)]  # type: ignore[assignment]
     prefix: Text = ""
-    n_best: Annotated[int, Field(ge=1, le=MOST_BEAM, strict=True), BeforeValidator(_whole)] = 1
+    n_best: BeamSize = 1
     format: Literal["text", "html"] = "text"
     attention: Annotated[bool, Field(strict=True)] = True
 

@@ -72,8 +72,7 @@ def of_checked(translation: Translation) -> dict[str, Any]:
     """The same with attention, and with what there is to doubt."""
     attention = None if translation.attention is None else translation.attention.tolist()
     more: dict[str, Any] = {"source_tokens": translation.source_tokens, "attention": attention}
-    if translation.n_best:
-        more["n_best"] = list(map(of_translation, translation.n_best))
+    more |= {"n_best": list(map(of_translation, translation.n_best))} if translation.n_best else {}
     return of_translation(translation) | more | translation.checks
 
 

@@ -24,7 +24,7 @@ def request_id(sent: str | None) -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """A line of JSON: time (UTC), level, logger, message, the request's id, its fields, and an exception."""
+    """A line of JSON: time (UTC), level, logger, process, message, the request's id, its fields, and an exception."""
 
     converter = time.gmtime  # type: ignore[assignment]  # as its documentation says
 
@@ -33,6 +33,7 @@ class JsonFormatter(logging.Formatter):
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
+            "process": record.process,
             "message": record.getMessage(),
         }
         if (number := REQUEST_ID.get()) is not None:

@@ -57,7 +57,7 @@ class Reloader:
         self._stamps = {number: _stamp(path) for number, (path, *_) in self._files.items()}
         self._lock = asyncio.Lock()
         if options.lazy:
-            server.models |= {number: OnDemand(served) for number, served in server.models.items()}
+            server.models.update({number: OnDemand(served) for number, served in server.models.items()})
 
     async def reload(self) -> None:
         """Replace each model whose file has changed. One that cannot be loaded stays as it is, and the log says why.

@@ -41,8 +41,7 @@ def mount(application: FastAPI, secured: Any, options: argparse.Namespace | None
     keys = Keys({} if options.keys is None else read_keys(options.keys))
     secured.admits, secured.forms = Gate(secured.token, keys).admits, libretranslate.ADDRESSES
     logs.configure(options.log_format)
-    addresses = frozenset(getattr(route, "path", "") for route in application.routes)
-    return Observed(secured, server, Reloader(server, options, keys), options.log_format, addresses)
+    return Observed(secured, server, Reloader(server, options, keys), options.log_format)
 
 
 class Gate:
@@ -75,16 +74,9 @@ class Gate:
 class Observed:
     """The outermost ASGI application: a request's id, its log line and metrics, and errors in the form of each API."""
 
-    def __init__(
-        self,
-        application: Application,
-        server: Any,
-        reloader: Reloader,
-        log_format: str | None,
-        addresses: frozenset[str],
-    ) -> None:
+    def __init__(self, application: Application, server: Any, reloader: Reloader, log_format: str | None) -> None:
         self._application, self._server, self._reloader = application, server, reloader
-        self._log_format, self._addresses = log_format, addresses
+        self._log_format = log_format
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -110,8 +102,8 @@ class Observed:
             self._observe(scope, status, time.perf_counter() - begun)
 
     def _observe(self, scope: Message, status: int, seconds: float) -> None:
-        path = getattr(scope.get("route"), "path", scope["path"])  # with the names of parameters, not their values
-        address = path if path in self._addresses else "other"
+        other = scope["path"] if scope["path"] in libretranslate.ADDRESSES else "other"  # refused before it is routed
+        address = str(getattr(scope.get("route"), "path", other))  # with the names of parameters, not their values
         metrics.REQUESTS.labels(address, status).inc()
         if not address.endswith("/events"):  # which last as long as somebody looks
             metrics.SECONDS.labels(address).observe(seconds)

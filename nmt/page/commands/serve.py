@@ -43,8 +43,7 @@ def parser() -> Parser:
     add("--test-set", nargs=2, action="append", default=[], metavar=("SOURCE", "REFERENCE"), help=sentences)
     links = "gold word links (such as 0-0 1?2) of a test set; repeat it in the order of the --test-set options"
     add("--alignment", action="append", default=[], metavar="FILE", help=links)
-    words = "the words that links refer to (default: spacy)"
-    add("--alignment-words", choices=("spacy", "whitespace"), default="spacy", help=words)
+    add("--alignment-words", choices=("spacy", "whitespace"), default="spacy", help="the links' words (default: spacy)")
     add("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, mps, … (default: auto)")
     add("--threads", type=positive, metavar="N", help="CPU threads of each process")
     if (service := addons.offered("service_options")) is not None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import torch
 
+from nmt import addons
 from nmt.checkpoint.contents import Loaded
 from nmt.config.reading import to_yaml
 from nmt.config.run import Config
-from nmt.data.advice import advice
 from nmt.data.batching import Batch, collate
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system import files
@@ -97,7 +97,8 @@ def _begin(
     config: Config, folder: Path, prepared: Prepared, loaded: Loaded | None, group: ProcessGroup = SINGLE_PROCESS
 ) -> tuple[Config, Seq2Seq]:
     """The config with the precision that `auto` is here, and the model to train; reports the essentials of both."""
-    for line in advice(prepared.pairs) if group.is_main and loaded is None else ():
+    room = addons.offered("corpus_advice")
+    for line in room.advice(prepared.pairs) if room and group.is_main and loaded is None else ():
         print(line, file=sys.stderr)
     torch.manual_seed(config.training.seed + group.rank)  # the first process's initial weights become those of all
     model = loaded.model if loaded else first_model(config, prepared)

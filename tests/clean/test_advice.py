@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from support.texts import data_config
 
+from nmt.clean.advice import advice
 from nmt.config.data import DataConfig
-from nmt.data.advice import advice
 from nmt.data.splits import load_split
 from nmt.data.training_set import load_training_set
 from nmt.text.corpus import ParallelText

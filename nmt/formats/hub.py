@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from nmt import addons
 from nmt.formats import parquet
 from nmt.formats.paths import HUB, Address
-from nmt.system.errors import UserError, prefix_errors_with
+from nmt.system.errors import UserError
 
 BRANCH = "refs/convert/parquet"
 _ADDRESS = re.compile(rf"{HUB.pattern}([\w.-]+/[\w.-]+)(?:/([\w.-]+))?(?::([\w.-]+))?", re.ASCII)
@@ -28,8 +27,7 @@ _UPLOADED = re.compile(r"(?:(.*)/)?([A-Za-z_]+)[^/]*\.parquet")
 def texts(address: Address) -> Iterator[str]:
     """The texts of a column of a split, by default `train` of the configuration `default`. Raises `UserError`."""
     for file in files(address):
-        with prefix_errors_with(f"{address}: "):
-            yield from parquet.texts(replace(address, path=file))
+        yield from parquet.texts(address, file)
 
 
 def files(address: Address) -> list[Path]:

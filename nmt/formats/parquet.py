@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -15,11 +16,15 @@ from nmt.system.errors import UserError
 ROWS = 4096
 
 
-def texts(address: Address) -> Iterator[str]:
-    """The texts of a column, which may be in a struct, such as translation.de; "" for null. Raises `UserError`."""
+def texts(address: Address, path: Path | None = None) -> Iterator[str]:
+    """The texts of a column, which may be in a struct, such as translation.de; "" for null. Raises `UserError`.
+
+    `path` is the file, by default that of the address.
+    """
+    path = path or address.path
     arrow, parquet = extra("pyarrow", address), extra("pyarrow.parquet", address)
-    with opened(address.path) as file, TemporaryFile() as copy:
-        if is_compressed := address.path.suffix in COMPRESSED:  # Parquet is read from its end
+    with opened(path) as file, TemporaryFile() as copy:
+        if is_compressed := path.suffix in COMPRESSED:  # Parquet is read from its end
             shutil.copyfileobj(file, copy)
         try:
             yield from _texts(address, parquet.ParquetFile(copy if is_compressed else file), arrow)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from nmt.data.store import file_digest
 from nmt.formats.opening import opened
 from nmt.formats.paths import Address, parse
 from nmt.system.errors import UserError
@@ -56,8 +55,8 @@ def digest(path: Path) -> tuple[str, str]:
         paths = import_module(f"nmt.formats.{address.kind}").files(address)
     digests = []
     for file in paths:
-        with report_read_errors(file):
-            digests.append(file_digest(file))
+        with report_read_errors(file), file.open("rb") as content:
+            digests.append(hashlib.file_digest(content, "sha256").hexdigest())
     together = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     return f"{''.join(address.path.suffixes[-2:])}#{address.column}", together
 

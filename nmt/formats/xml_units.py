@@ -19,7 +19,7 @@ from nmt.formats.paths import Address
 from nmt.system.errors import UserError
 
 UNITS = {"tu", "trans-unit", "unit"}
-LONGEST, DEEPEST = 1 << 22, 100  # bytes and depth of a unit
+LONGEST, DEEPEST, MOST = 1 << 22, 100, 10_000  # bytes, depth and number of elements of a unit
 UNTRANSLATED = {"new", "needs-translation"}  # states of XLIFF 1.2: the target is a copy of the source
 
 
@@ -100,17 +100,18 @@ class _Parser:
         self.builder: TreeBuilder | None = None
         self.header: dict[str, str] = {}
         self.units: list[tuple[Element, dict[str, str]]] = []
-        self.depth = self.size = 0
+        self.depth = self.size = self.elements = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition(":")[2]
         if self.builder is None and tag in UNITS:
-            self.builder, self.size = TreeBuilder(), 0
+            self.builder, self.size, self.elements = TreeBuilder(), 0, 0
         if self.builder is not None:
             self.builder.start(tag, attributes)
-            self.depth += 1
-            if self.depth > DEEPEST:
-                raise UserError(f"elements are nested more than {DEEPEST} deep: shorten the unit")
+            self.depth, self.elements = self.depth + 1, self.elements + 1
+            if self.depth > DEEPEST or self.elements > MOST:
+                limits = f"{DEEPEST} levels or {MOST:,} elements"
+                raise UserError(f"a unit of more than {limits}: give one text per unit")
         else:
             self.size = 0
             if tag in ("xliff", "file"):

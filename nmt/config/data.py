@@ -42,7 +42,8 @@ class SideConfig(Section):
     """Types seen less often in the training text become `<unk>`. Where tokens are drawn anew in each epoch
     (`augment`), all subwords stay."""
     train: PathString | None = None
-    """With `corpus: files`: the file of training sentences, one per line."""
+    """With `corpus: files`: the file of training sentences, one per line, or a file of both languages, such as
+    `memory.tmx` or `memory.csv#column`."""
     validation: PathString | None = None
     """With `corpus: files`: the file of validation sentences."""
     test: PathString | None = None

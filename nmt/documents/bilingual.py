@@ -14,6 +14,14 @@ def is_language(code: str, language: str) -> bool:
     return bool(language) and code.strip().lower().replace("_", "-").split("-")[0] == language.lower().split("-")[0]
 
 
+def space_before(document: str, position: int) -> str:
+    """The white space that ends there."""
+    start = position
+    while start and document[start - 1].isspace():
+        start -= 1
+    return document[start:position]
+
+
 def check_language(what: str, code: str, language: str) -> None:
     """Raise `UserError` if a document declares another language than the model has."""
     if code.strip() and language and not is_language(code, language):

@@ -6,6 +6,7 @@ content = translate_document(translator, path.read_bytes(), ".docx")
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -34,6 +35,8 @@ FORMATS = {
 }
 PLAIN = ("txt", "po", "table")  # formats without markup of their own
 BLOCK = 512  # texts that are translated together
+_OBJECT = re.compile(r"<o(\d+)/>")  # code in a text, for which a model that was trained with masks reads one
+_MASKED = re.compile(r"⟦(\d+)⟧")
 Translations: TypeAlias = dict[tuple[str, bool], str]  # by text and `has_tags`
 Report: TypeAlias = "Callable[[Sequence[str], Sequence[Translation]], object]"
 BILINGUAL = ("xliff", "tmx", "table")  # whose texts cannot be read without the languages
@@ -118,15 +121,31 @@ def finished(document: Document, segments: Sequence[Sequence[Segment]], translat
 def _translated(
     translator: Translator, texts: list[str], has_tags: bool, report: Report, options: dict[str, Any]
 ) -> list[str]:
-    """The translations of texts. A translator without `markup` translates what is between tags by itself."""
+    """The translations of texts."""
 
     def translate(texts: list[str], **more: Any) -> list[str]:
-        translations = translator.translate(texts, **{**options, **more})
+        translations = translator.translate(texts, **{**options, **more}) if texts else []
         report(texts, translations)
         return [translation.text for translation in translations]
 
-    if not has_tags or "markup" in inspect.signature(translator.translate).parameters:
-        return translate(texts, **({"markup": True} if has_tags else {}))
+    if not has_tags:
+        return translate(texts)
+    if "markup" not in inspect.signature(translator.translate).parameters:
+        return _in_parts(texts, translate)
+    if not getattr(translator, "protect", None) or options.get("protect") is False:
+        return translate(texts, markup=True)
+    masked = [_OBJECT.sub(r"⟦\1⟧", text) for text in texts]
+    new = translate(masked, markup=True, protect=[*(options.get("protect") or ()), _MASKED.pattern])
+    results = [_MASKED.sub(r"<o\1/>", text) for text in new]
+    objects = [[sorted(_OBJECT.findall(text)) for text in some] for some in (texts, results)]
+    lost = [n for n, (old, new_objects) in enumerate(zip(*objects, strict=True)) if old != new_objects]
+    for n, text in zip(lost, translate([texts[n] for n in lost], markup=True), strict=True):
+        results[n] = text
+    return results
+
+
+def _in_parts(texts: Sequence[str], translate: Callable[[list[str]], list[str]]) -> list[str]:
+    """The translations of texts by a translator without `markup`: what is between tags is a text of its own."""
     parts = [parts_of(text) for text in texts]
     between = {piece.strip(): piece.strip() for pieces, _ in parts for piece in pieces}
     some = [text for text in between if any(map(str.isalpha, text))]

@@ -118,7 +118,7 @@ def segments(document: str, languages: tuple[str, str]) -> list[Segment]:
             result += segment_of(document, run, STYLE)
             run = []
         elif last is not None:
-            run.append(Piece(part.start, parts[last].end, "alone"))
+            run.append(Piece(part.start, parts[last].end, "alone" if part.name in ("img", "svg", "math") else "object"))
         elif part.name == "br":
             run.append(Piece(part.start, part.end, "break"))
         else:

@@ -23,13 +23,16 @@ HTML: dict[str, str] = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 _WITH_ENTITIES = re.compile(f"(?P<space>{SPACES})|(?P<other>{ENTITY})")
 _SPACE = re.compile(r"(?P<space>\s+)|(?P<other>(?!))")
-_TAG = re.compile(r'<(?:(?P<slash>/?)t(?P<pair>\d+)|t(?P<alone>\d+)/|br n="(?P<line_break>\d+)"/)>')
+_TAG = re.compile(r'<(?:(?P<slash>/?)t(?P<pair>\d+)|[to](?P<alone>\d+)/|br n="(?P<line_break>\d+)"/)>')
+_PUNCTUATION = re.compile(r"[\s:;,.–—-]*[:;,.–—-]\s+|\s+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A span of the document. `kind` is text, space, open, close, alone (markup), or break (markup that ends a line).
+    """A span of the document. `kind` is text, space, or markup: open, close, alone, break (which ends a line), object.
+
+    An object stands for words that are not translated, such as code.
 
     `text` are the characters for which the span of a text stands. `name` is what an opening and a closing tag have in
     common.
@@ -142,10 +145,13 @@ def _trimmed(pieces: list[Piece]) -> list[Piece]:
         if first < last and pieces[first].kind == "open" and pieces[last - 1].kind == "close":
             is_pair = pieces[first].name == pieces[last - 1].name
             first, last = (first + 1, last - 1) if is_pair else (first, last)
+        if first + 1 < last and pieces[first].kind == "object" and _PUNCTUATION.match(pieces[first + 1].text):
+            first += 1
         is_changed = before != (first, last)
     kept = pieces[first:last]
     if kept and kept[0].kind == "text":
-        text = kept[0].text.lstrip()
+        edge = _PUNCTUATION.match(kept[0].text) if first else None
+        text = kept[0].text[edge.end() :] if edge else kept[0].text.lstrip()
         kept[0] = replace(kept[0], start=kept[0].start + len(kept[0].text) - len(text), text=text)
     if kept and kept[-1].kind == "text":
         text = kept[-1].text.rstrip()
@@ -162,7 +168,7 @@ def encoded(pieces: Sequence[Piece]) -> tuple[str, bool]:
     has_tags = any(piece.kind not in ("text", "space") for piece in pieces)
     if not has_tags:
         return "".join(piece.text for piece in pieces), False
-    tags = {"open": "<t{1}>", "close": "</t{1}>", "alone": "<t{0}/>", "break": '<br n="{0}"/>'}
+    tags = {"open": "<t{1}>", "close": "</t{1}>", "alone": "<t{0}/>", "object": "<o{0}/>", "break": '<br n="{0}"/>'}
     parts = []
     for n, piece in enumerate(pieces):
         parts.append(tags[piece.kind].format(n, piece.name) if piece.kind in tags else escaped(piece.text))

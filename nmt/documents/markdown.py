@@ -165,7 +165,7 @@ def _markup(text: str, name: str, start: int, end: int, label: int, tokens: Sequ
         yield Piece(start, start + 1, "open", name="a")
         yield Piece(label, end, "close", name="a")
     elif name in ("image", "autolink") or "code_inline" in kinds:
-        yield Piece(start, end, "alone")
+        yield Piece(start, end, "alone" if name == "image" else "object")
     elif name == "html_inline":
         yield _html(text, start, end)
     elif "hardbreak" in kinds:

@@ -129,7 +129,8 @@ class Paragraph:
                 yield from self._texts[item.number]
             else:
                 is_line_end = item.element.name in ("tab", "br") and "w:type" not in item.element.attributes
-                yield Piece(at, item.end, "break" if is_line_end else "alone")
+                is_field = item.end != item.element.end
+                yield Piece(at, item.end, "break" if is_line_end else "object" if is_field else "alone")
         if group != self._base:
             yield Piece(self._items[-1].end, self._items[-1].end, "close", name="group")
 

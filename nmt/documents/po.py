@@ -36,6 +36,7 @@ class _Entry:
 def segments(document: str, languages: tuple[str, str]) -> list[Segment]:
     """The messages of a PO file that have no translation. Raises `UserError` for lines that are no PO."""
     result: list[Segment] = []
+    line_end = "\r\n" if "\r\n" in document else "\n"
     for entry in _entries(document):
         texts = {name: _decoded(document[slice(*span)]) for name, span in entry.strings.items()}
         forms = [name for name in texts if name.startswith("msgstr")]
@@ -48,7 +49,7 @@ def segments(document: str, languages: tuple[str, str]) -> list[Segment]:
             is_plural = "msgid_plural" in texts and not (name == "msgstr[0]" and len(forms) > 1)
             result.append(_segment(entry.strings[name], texts["msgid_plural" if is_plural else "msgid"]))
         if empty:
-            result += _fuzzy(document, entry)
+            result += _fuzzy(document, entry, line_end)
     return result
 
 
@@ -88,7 +89,7 @@ def _segment(span: tuple[int, int], source: str) -> Segment:
     return Segment(*span, text, write)
 
 
-def _fuzzy(document: str, entry: _Entry) -> Iterator[Segment]:
+def _fuzzy(document: str, entry: _Entry, line_end: str) -> Iterator[Segment]:
     """What marks an entry as `fuzzy`, unless it is."""
     flags = [start for start, _ in entry.comments if document.startswith("#,", start)]
     if any("fuzzy" in document[start:end] for start, end in entry.comments if start in flags):
@@ -97,7 +98,6 @@ def _fuzzy(document: str, entry: _Entry) -> Iterator[Segment]:
         yield insertion(flags[0] + 2, " fuzzy,")
         return
     previous = [start for start, _ in entry.comments if document.startswith("#|", start)]
-    line_end = "\r\n" if "\r\n" in document else "\n"
     yield insertion(previous[0] if previous else entry.start, f"#, fuzzy{line_end}")
 
 

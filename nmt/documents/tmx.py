@@ -34,8 +34,8 @@ def _of_unit(document: str, unit: Element, languages: tuple[str, str]) -> Iterat
     old = target.first("seg") if target is not None else None
     if target is not None and (old is None or document[old.inner : old.close].strip()):
         return
-    before = document[: variant.start]
-    begin, end = f'{before[len(before.rstrip()) :]}<tuv xml:lang="{languages[1]}"><seg>', "</seg></tuv>"
+    gap = bilingual.space_before(document, variant.start)
+    begin, end = f'{gap}<tuv xml:lang="{languages[1]}"><seg>', "</seg></tuv>"
     last = list(unit.all("tuv"))[-1].end
     span = last, last
     if old is not None:

@@ -61,8 +61,7 @@ def _of_pair(document: str, pair: Element, is_new: bool) -> Iterator[Segment]:
     last = pair.first("seg-source") or source
     name = f"{source.prefix}target"
     if target is None:
-        before = document[: source.start]
-        gap, span = before[len(before.rstrip()) :], (last.end, last.end)
+        gap, span = bilingual.space_before(document, source.start), (last.end, last.end)
         begin = gap + (f"<{name}>" if is_new else f'<{name} state="{_FILLED}">')
     elif is_new:
         span, begin = (target.start, target.end), document[target.start : target.inner].replace("/>", ">")

@@ -114,7 +114,8 @@ def pieces_of(document: str, element: Element, kept: frozenset[str]) -> Iterator
             )
             yield Piece(child.start, child.end, "open" if child.name in _OPENING else "close", name=f"pair {number}")
         elif child.name in kept or child.end == child.inner or values & {"no", "protected"}:
-            yield Piece(child.start, child.end, "alone")
+            is_word = child.name in ("ph", "x", "it") or child.name not in kept
+            yield Piece(child.start, child.end, "object" if is_word else "alone")
         else:
             yield Piece(child.start, child.inner, "open", name=child.name)
             yield from pieces_of(document, child, kept)

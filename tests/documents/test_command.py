@@ -93,3 +93,22 @@ def test_without_markup_texts_between_tags_are_translated() -> None:
 
     new = translate_document(Upper(), b"Der **kleine & graue** _Hund_\n", ".md")  # type: ignore[arg-type]
     assert new.decode() == "DER **KLEINE & GRAUE** _HUND_\n"
+
+
+def test_a_model_with_masks_reads_them_for_code() -> None:
+    seen: list[str] = []
+
+    class Masking:
+        languages, protect = ("de", "en"), True
+
+        def translate(self, texts: list[str], *, markup: bool = False, protect: Any = None) -> Any:
+            """Each text backwards. What is protected is lost if the text says so."""
+            seen.extend(texts)
+            assert protect in (["numbers"], ["numbers", r"⟦(\d+)⟧"])
+            words = [text.split()[::-1] if "lost" not in text or "⟦" not in text else ["nothing"] for text in texts]
+            return [SimpleNamespace(text=" ".join(text)) for text in words]
+
+    document = b"Run `make it` here.\n\nIt is lost: `x` here.\n"
+    new = translate_document(Masking(), document, ".md", protect=["numbers"])  # type: ignore[arg-type]
+    assert new == b"here. `make it` Run\n\nhere. `x` lost: is It\n"
+    assert seen == ["Run ⟦1⟧ here.", "It is lost: ⟦1⟧ here.", "It is lost: <o1/> here."]

@@ -2,6 +2,7 @@
 
     python benchmarks/load.py                                   # 1, 8, 64 and 256 clients, 2 minutes each
     python benchmarks/load.py --clients 256 --minutes 30        # at saturation: does memory grow?
+    python benchmarks/load.py --address /translate              # as clients of LibreTranslate
 
 Locust's clients (pip install -e '.[load]') send the sentences of Multi30k's test set 2016, each the next one as soon as
 it has its answer. The server is `nmt serve` with the bundled model, without attention weights; beside it stands
@@ -22,6 +23,8 @@ from itertools import count
 from pathlib import Path
 
 SENTENCES = "NMT_LOAD_SENTENCES"  # the environment variable that names the file of sentences
+ADDRESS = "NMT_LOAD_ADDRESS"  # and the one with what is asked
+OWN, LIBRETRANSLATE = "/api/translate", "/translate"
 
 if SENTENCES in os.environ:  # locust reads this file
     import gevent
@@ -33,12 +36,14 @@ if SENTENCES in os.environ:  # locust reads this file
     class Client(FastHttpUser):  # type: ignore[misc]
         @task
         def translate(self) -> None:
-            question = {"text": lines[next(numbers) % len(lines)], "attention": False}
-            with self.client.post("/api/translate", json=question, catch_response=True) as answer:
+            text, address = lines[next(numbers) % len(lines)], os.environ[ADDRESS]
+            own, other = {"text": text, "attention": False}, {"q": text, "source": "de", "target": "en"}
+            question, field = (own, "tokens") if address == OWN else (other, "translatedText")
+            with self.client.post(address, json=question, catch_response=True) as answer:
                 if answer.status_code == 503:
                     gevent.sleep(float(answer.headers.get("retry-after", 1)))
                     answer.failure("503")
-                elif answer.status_code != 200 or "tokens" not in answer.json():
+                elif answer.status_code != 200 or field not in answer.json():
                     answer.failure(str(answer.status_code))
 
 
@@ -84,8 +89,8 @@ def memory(process: int) -> float:
     return int(found) / 1024 + sum(memory(int(child)) for child in children)
 
 
-def load(address: str, path: Path, clients: int, seconds: float) -> dict[str, float]:
-    """What locust measures with so many clients."""
+def load(address: str, asked: str, path: Path, clients: int, seconds: float) -> dict[str, float]:
+    """What locust measures with so many clients that ask at one address of the server."""
     options = [
         "--headless",
         "--json",
@@ -99,7 +104,7 @@ def load(address: str, path: Path, clients: int, seconds: float) -> dict[str, fl
     ]
     command = [sys.executable, "-m", "locust", "--locustfile", __file__, *options, "--run-time", f"{seconds:.0f}s"]
     command += ["--stop-timeout", "10", "--loglevel", "ERROR"]
-    environment = os.environ | {SENTENCES: str(path)}
+    environment = os.environ | {SENTENCES: str(path), ADDRESS: asked}
     found = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     [stats] = json.loads(found.stdout)
     times = sorted((float(ms), n) for ms, n in stats["response_times"].items())
@@ -128,6 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64, 256])
     parser.add_argument("--minutes", type=float, default=2)
+    parser.add_argument("--address", choices=(OWN, LIBRETRANSLATE), default=OWN, help="where clients ask")
     parser.add_argument("--threads", type=int, default=1, help="of the server, and of nmt translate")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -139,10 +145,10 @@ def main() -> None:
             try:
                 assert server.stdout is not None
                 address = server.stdout.readline().removeprefix("Open ").partition("/ ")[0]
-                load(address, path, 8, 5)  # warm
+                load(address, options.address, path, 8, 5)  # warm
                 for clients in options.clients:
                     before = memory(server.pid)
-                    found = load(address, path, clients, 60 * options.minutes)
+                    found = load(address, options.address, path, clients, 60 * options.minutes)
                     share = found["sentences"] / alone
                     print(
                         f"{clients:4} clients: {found['sentences']:6.1f} sentences/s ({share:.2f} of the file's), "

@@ -167,6 +167,7 @@ def _error(path: str, status: int, body: bytes) -> tuple[int, bytes]:
     except (ValueError, KeyError, TypeError):
         message = "the server failed to answer: see its log"
     if path.startswith(openai.PREFIX):
+        message = "Incorrect API key: ask who runs this server for one" if status == 401 else message
         status = 400 if status == 422 else status
         return status, json.dumps(openai.error_body(status, message)).encode()
     if status == 401:

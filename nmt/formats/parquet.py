@@ -28,7 +28,7 @@ def texts(address: Address, path: Path | None = None) -> Iterator[str]:
             shutil.copyfileobj(file, copy)
         try:
             yield from _texts(address, parquet.ParquetFile(copy if is_compressed else file), arrow)
-        except (arrow.ArrowException, OSError) as error:
+        except (arrow.ArrowException, OSError, ValueError) as error:
             reason = f"not a complete Parquet file ({error})"
             raise UserError(f"{address}: {reason}: fetch or write it again") from None
 

@@ -43,7 +43,7 @@ def parse(path: Path) -> Address | None:
     """
     text = path.as_posix()
     base, mark, column = text.rpartition("#")
-    if mark and not path.exists() and (address := _address(base, column)) is not None:
+    if mark and not path.exists() and (address := _address(base, column or None)) is not None:
         return address
     return _address(text, None)
 

@@ -6,6 +6,7 @@ the program has it; XLIFF 2's comes from `<originalData>`. Elements without code
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -20,6 +21,7 @@ from nmt.system.errors import UserError
 
 UNITS = {"tu", "trans-unit", "unit"}
 LONGEST, DEEPEST, MOST = 1 << 22, 100, 10_000  # bytes, depth and number of elements of a unit
+_CONTROL = re.compile("00[01][0-9A-Fa-f]")
 UNTRANSLATED = {"new", "needs-translation"}  # states of XLIFF 1.2: the target is a copy of the source
 
 
@@ -87,8 +89,8 @@ def _text(element: Element | None, codes: dict[str, str] | None = None) -> str:
     for child in element:
         get = child.attrib.get
         before = codes.get(get("dataRef") or get("dataRefStart") or "", get("equiv-text") or get("equiv") or "")
-        if "hex" in child.attrib:  # a character that XML does not have
-            before = chr(int(child.attrib["hex"], 16))
+        if _CONTROL.fullmatch(get("hex", "")):  # a character that XML does not have
+            before = chr(int(get("hex", ""), 16))
         pieces += [before, _text(child, codes), codes.get(get("dataRefEnd") or "", ""), child.tail or ""]
     return "".join(pieces)
 
@@ -148,7 +150,7 @@ def _units(address: Address) -> Iterator[tuple[Element, dict[str, str]]]:
         except expat.ExpatError as error:
             reason = f"not well-formed XML ({expat.ErrorString(error.code)})"
             raise UserError(f"{address}, line {error.lineno}: {reason}: check the file and its encoding") from None
-        except UserError as error:
+        except (UserError, LookupError, ValueError) as error:  # the latter of encodings
             raise UserError(f"{address}, line {parser.CurrentLineNumber}: {error}") from None
 
 

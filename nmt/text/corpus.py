@@ -128,21 +128,18 @@ def read_pairs(source_path: Path, target_path: Path, languages: Sequence[str] = 
     if languages:
         source_path, target_path = map(of_language, (source_path, target_path), languages)
     text = ParallelText(read_lines(source_path), read_lines(target_path))
-    _require_equal(source_path, len(text.source), target_path, len(text.target))
+    if len(text.source) != len(text.target):
+        check_pairs(source_path, target_path)
     return text
 
 
 def check_pairs(source_path: Path, target_path: Path) -> int:
     """The number of pairs in a parallel text, not kept in memory. Raises UserError as `read_pairs` does."""
     source, target = (sum(1 for _ in iterate_lines(path)) for path in (source_path, target_path))
-    _require_equal(source_path, source, target_path, target)
-    return source
-
-
-def _require_equal(source_path: Path, source: int, target_path: Path, target: int) -> None:
     if source != target:
         counts = f"{source_path} has {source} lines but {target_path} has {target}"
         raise UserError(f"{counts}: line n of one must be the translation of line n of the other")
+    return source
 
 
 @contextmanager

@@ -1,6 +1,9 @@
 """One list of pairs in every format and compression is read back as it was written."""
 
+import sys
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -94,3 +97,30 @@ def test_wrong_json_lines(tmp_path: Path, line: str, complaint: str) -> None:
     (tmp_path / "t.jsonl").write_text(f'{{"en": "a", "de": "b"}}\n{{"en": "a"}}\n\n{line}\n', "utf-8")
     with pytest.raises(UserError, match=rf"t\.jsonl, line 4: {complaint}"):
         [*iterate_lines(tmp_path / "t.jsonl#de")]
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("t.po", "polib"), ("t.parquet", "pyarrow"), ("t.csv.zst", "backports.zstd")]
+)
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str) -> None:
+    (tmp_path / name).touch()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(UserError, match=rf"{name} needs the package {module}: run pip install -e '\.\[formats\]' in"):
+        read_lines(tmp_path / f"{name}#de")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_damaged_files_are_read_or_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    random = Random(1)
+    path = tmp_path / name
+    WRITERS[name](path)
+    whole = path.read_bytes()
+    for count in [1, 2, 5, 20] * 10:
+        content = bytearray(whole)
+        for position in random.sample(range(len(whole)), count):
+            content[position : position + random.choice([0, 1, 1, 9])] = random.choice(
+                [b"", b"<", b'"', b"\n", b"\xff"]
+            )
+        path.write_bytes(content)
+        with suppress(UserError):
+            read_lines(tmp_path / f"{name}#de")

@@ -84,6 +84,7 @@ LAUGHS = f'<!DOCTYPE tmx [<!ENTITY l0 "lol">{LAUGHS}]><tmx>{UNIT.format("&l9;")}
         (f"<tmx>{UNIT.format('a' * (5 << 20))}</tmx>", "a unit or tag of more than 4,194,304 bytes"),
         (f"<tmx>{UNIT.format('<g/>' * 20_000)}</tmx>", "or 10,000 elements"),
         ("<tmx></tmx>", "has no units"),
+        ("<?xml version='1.0' encoding='utf-7'?><tmx/>", "line 1: multi-byte encodings are not supported"),
         (UNIT.format("ä").encode("latin-1"), r"line 1: not well-formed XML \(not well-formed \(invalid token\)\)"),
     ],
 )

@@ -66,6 +66,7 @@ class Translator:
     search: SearchConfig
     threshold: float | None = None  # a translation with a lower mean log-probability `is_unlike_training`
     rarity_threshold: float | None = None  # and so is that of a source text with a higher `Codec.rarity`
+    word_thresholds: Sequence[float] | None = None  # of omitted and added words (`nmt.align.missing`)
     fast: bool = field(default=True, kw_only=True)  # False: search is plain PyTorch, without `nmt.fast`
     name: str = field(default="a model", kw_only=True)
     guided: bool = field(default=False, kw_only=True)  # whether attention was trained by guided alignment
@@ -93,7 +94,7 @@ class Translator:
 
             check_same_tokens(path, first, other_path, other)
         model = Ensemble([contents.model for contents in loaded.values()]) if others else first.model
-        thresholds = () if others else (first.threshold, first.rarity_threshold)
+        thresholds = () if others else (first.threshold, first.rarity_threshold, first.word_thresholds)
         of_first = first.source, first.target, first.config.search
         guided = all(one.config.training.guided_alignment is not None for one in loaded.values())
         options = {"fast": fast, "name": ", ".join(loaded), "guided": guided}
@@ -270,10 +271,8 @@ class Translator:
         mean = hypothesis.score * length_penalty(count, search.length_penalty) / count
         text = CONTROLS.sub("", self.target.tokenizer.detokenize([*without_end(tokens)]))  # a vocabulary may have some
         missing, new = number_differences(source.text, text)
-        is_unlike = None
-        if is_searched and self.threshold is not None:
-            most = math.inf if self.rarity_threshold is None else self.rarity_threshold
-            is_unlike = mean < self.threshold or source.rarity > most
+        is_rare = self.rarity_threshold is not None and source.rarity > self.rarity_threshold
+        is_unlike = mean < self.threshold or is_rare if is_searched and self.threshold is not None else None
         return Translation(
             source=source.text,
             guided=self.guided,

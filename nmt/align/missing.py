@@ -20,12 +20,13 @@ from jaxtyping import Float
 
 from nmt.decoding.translation import Translation
 from nmt.decoding.word_alignment import token_shares
+from nmt.text.corpus import ParallelText
 from nmt.text.vocabulary import without_end
 from nmt.translator import Translator
 
-# Beyond them lie about 5 % of the words of Multi30k's validation pairs, by the bundled models.
-OMITTED_ABOVE = 1.7  # nats
-ADDED_ABOVE = 6.5  # nats
+SHARE = 0.05  # of the words of validation pairs that lie beyond a threshold
+DEFAULT = (1.7, 6.5)  # nats: those of the bundled models on Multi30k, for models whose checkpoints have none
+MOST_PAIRS = 200  # that `fitted` reads
 MOST_TOKENS = 120  # of a source and its translation, for `explained`
 
 
@@ -79,18 +80,17 @@ def checked(
     translator: Translator,
     translations: Sequence[Translation],
     *,
-    omitted_above: float = OMITTED_ABOVE,
-    added_above: float = ADDED_ABOVE,
+    thresholds: Sequence[float] | None = None,
 ) -> list[CheckedTranslation]:
-    """The translations with their omitted and added words, of which evidence is above these thresholds, in nats.
+    """The translations with their omitted and added words: those with more evidence than `thresholds`, in nats.
 
-    A text of several sentences is checked sentence by sentence. Alternatives in `n_best` are not checked.
+    These are the model's by default, or else `DEFAULT`. A text of several sentences is checked sentence by sentence.
+    Alternatives in `n_best` are not checked.
     """
     parts = [part for translation in translations for part in translation.sentences or (translation,)]
     evidence = contrast(translator, [part.source for part in parts], [part.text for part in parts])
-    of_parts = iter(
-        [Missing(_above(one.omission, omitted_above), _above(one.addition, added_above)) for one in evidence]
-    )
+    limits = thresholds or translator.word_thresholds or DEFAULT
+    of_parts = iter([Missing(*map(_above, one, limits)) for one in evidence])
     result: list[CheckedTranslation] = []
     for translation in translations:
         if not translation.sentences:
@@ -108,11 +108,22 @@ def checked(
 
 
 def count_missing(translator: Translator, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[int, int]]:
-    """How many words of each pair are omitted, and how many added, by the default thresholds."""
-    counts = []
-    for omission, addition in contrast(translator, sources, targets):
-        counts.append((int((omission > OMITTED_ABOVE).sum()), int((addition > ADDED_ABOVE).sum())))
-    return counts
+    """How many words of each pair are omitted, and how many added, by the model's thresholds."""
+    limits = translator.word_thresholds or DEFAULT
+    evidence = contrast(translator, sources, targets)
+    return [(len(_above(one.omission, limits[0])), len(_above(one.addition, limits[1]))) for one in evidence]
+
+
+def fitted(translator: Translator, text: ParallelText) -> list[float]:
+    """Thresholds of omitted and added words, in nats: `SHARE` of the words of a text's pairs lie above each.
+
+    They are at least 0, where a pair is as probable with a word as without it. Of a long text `MOST_PAIRS` pairs are
+    read, evenly spaced.
+    """
+    step = -(-len(text.source) // MOST_PAIRS) or 1
+    evidence = contrast(translator, text.source[::step], text.target[::step])
+    sides = (np.concatenate([np.zeros(1), *side]) for side in zip(*evidence, strict=True))
+    return [max(0.0, float(np.quantile(side[side > -np.inf], 1 - SHARE))) for side in sides]
 
 
 def flagged_tokens(translator: Translator, translation: Translation) -> tuple[list[int], list[int]]:

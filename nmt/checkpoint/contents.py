@@ -5,12 +5,12 @@ All of it, plain values and tensors, is checked before use, because a file may c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import torch
-from pydantic import BaseModel, ConfigDict, FailFast, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, FiniteFloat, ValidationError
 from torch import Tensor
 
 from nmt.build import build_empty, fill, segment_ends
@@ -34,7 +34,7 @@ class Loaded(NamedTuple):
     """A checkpoint's contents. `training` is the loop's state, or None where the file serves translation alone.
 
     Beyond `threshold`, in nats per token, or `rarity_threshold` a translation is unlike the training text
-    (`nmt.evaluation.calibration`); None if none was fitted.
+    (`nmt.evaluation.calibration`); beyond `word_thresholds` a word is omitted, or added. None if none was fitted.
     """
 
     config: Config
@@ -44,6 +44,7 @@ class Loaded(NamedTuple):
     training: dict[str, Any] | None
     threshold: float | None = None
     rarity_threshold: float | None = None
+    word_thresholds: Sequence[float] | None = None
 
 
 class _Schema(BaseModel):
@@ -66,6 +67,7 @@ class _Contents(_Schema):
     scales: dict[str, Tensor]
     threshold: FiniteFloat | None
     rarity_threshold: FiniteFloat | None = None
+    word_thresholds: Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)] | None = None
     training: dict[str, Any] | None
 
 
@@ -81,8 +83,7 @@ def save(
     int8: bool = False,
 ) -> None:
     """Write a checkpoint as `nmt.checkpoint.file.write` does. `int8` stores matrices in 8 bits."""
-    weights: dict[str, Tensor] = dict(model.state_dict())
-    weights, scales = quantize(weights) if int8 else (weights, {})
+    weights, scales = quantize(model.state_dict()) if int8 else (model.state_dict(), {})
     source_side, target_side = source.state(), target.state()
     if source.subword_model == target.subword_model:
         target_side["subword_model"] = source_side["subword_model"]  # one tensor is stored once
@@ -100,10 +101,10 @@ def save(
     checkpoint_file.write(path, contents, previous)
 
 
-def set_thresholds(path: str | Path, output: Path, threshold: float, rarity_threshold: float) -> None:
+def set_thresholds(path: str | Path, output: Path, threshold: float, rarity_threshold: float, **more: Any) -> None:
     """Write a checkpoint with other thresholds; all else stays as it is in the file `path`."""
-    thresholds = {"threshold": threshold, "rarity_threshold": rarity_threshold}
-    checkpoint_file.write(output, checkpoint_file.read(path) | thresholds)
+    more |= {"threshold": threshold, "rarity_threshold": rarity_threshold}
+    checkpoint_file.write(output, checkpoint_file.read(path) | more)
 
 
 def weight_differences(one: ModelConfig, other: ModelConfig) -> Iterator[str]:
@@ -143,7 +144,7 @@ def parse(values: dict[str, Any], path: str, device: torch.device) -> Loaded:
     weights = dequantize(path, model.state_dict(), contents.model, contents.scales)
     check_weights(path, model.state_dict(), weights)
     fill(model, config.model, weights)
-    thresholds = contents.threshold, contents.rarity_threshold
+    thresholds = contents.threshold, contents.rarity_threshold, contents.word_thresholds
     return Loaded(config, source, target, model.to(device).eval(), contents.training, *thresholds)
 
 

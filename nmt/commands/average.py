@@ -19,6 +19,7 @@ from nmt.system.errors import UserError
 if TYPE_CHECKING:
     from nmt.checkpoint.contents import Loaded
     from nmt.config.data import DataConfig
+    from nmt.text.corpus import ParallelText
 
 
 def parser() -> Parser:
@@ -45,23 +46,23 @@ def run(options: argparse.Namespace) -> int:
     mean = mean_of(loaded)
     model = mean.model.half() if options.half else mean.model
     checkpoint.save(options.output, mean.config, mean.source, mean.target, model, int8=options.int8)
-    if (sources := _validation_sources(mean.config.data)) is not None:
+    if (text := _validation_text(mean.config.data)) is not None:
         from nmt.evaluation.calibration import store_thresholds
         from nmt.translator import Translator
 
-        print(store_thresholds(options.output, Translator.load(options.output, device="cpu"), sources))
+        print(store_thresholds(options.output, Translator.load(options.output, device="cpu"), text))
     print(f"Written: {options.output} ({options.output.stat().st_size / 1e6:.1f} MB)")
     return 0
 
 
-def _validation_sources(config: DataConfig) -> list[str] | None:
-    """The source side of the validation text, if it is here; nothing is fetched."""
+def _validation_text(config: DataConfig) -> ParallelText | None:
+    """The validation text, if it is here; nothing is fetched."""
     from nmt.data.splits import load_split
 
     if config.corpus == "multi30k" and not (Path(config.folder) / "multi30k").is_dir():
         return None
     try:
-        return load_split(config, "validation").source
+        return load_split(config, "validation")
     except UserError:
         return None
 

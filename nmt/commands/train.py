@@ -81,7 +81,7 @@ def _evaluate(config: Config, test_set: TestSet, folder: Path) -> None:
 
     best = str(folder / BEST)
     translator = Translator.load(best, device=config.training.device, fast=config.training.fast)
-    print(store_thresholds(folder / BEST, translator, load_split(config.data, "validation").source), flush=True)
+    print(store_thresholds(folder / BEST, translator, load_split(config.data, "validation")), flush=True)
     table = evaluate(
         {best: translator},
         test_set,

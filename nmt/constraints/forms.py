@@ -33,7 +33,7 @@ def term_constraints(text: str, terms: Glossary, target: Codec, max_length: int)
 
 
 def forms_of(term: Term, target: Codec) -> Forms:
-    """The token sequences of a term's translations; at the beginning of a sentence with a capital, unless `exact`.
+    """The token sequences of a term's translations; at the beginning of a sentence with a capital, too.
 
     A translation with unknown tokens has none.
     """
@@ -45,7 +45,7 @@ def forms_of(term: Term, target: Codec) -> Forms:
             continue
         has_space = target.tokenizer.pieces and not target.tokenizer.marks_words
         forms += [(*space, *ids), (BEGINNING, *ids)] if has_space else [tuple(ids)]
-        if capital != ids and not term.exact and UNK not in capital:
+        if capital != ids and UNK not in capital:
             forms.append((BEGINNING, *capital))
     return tuple(forms)
 

@@ -24,7 +24,6 @@ class Term:
     source: str
     targets: tuple[str, ...]
     case: bool = False  # whether the source must have the same capitals
-    exact: bool = False  # whether translations have no capital at the beginning of a sentence
 
 
 @dataclass(frozen=True)

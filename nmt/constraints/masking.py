@@ -75,7 +75,7 @@ class Masking:
         if not self.ids:
             tokens = _named(sentence)
             text = CONTROLS.sub("", self.target.detokenize([*without_end(tokens)]))
-            sentence = replace(sentence, tokens=tokens, text=text)
+            sentence = replace(sentence, tokens=tokens, text=_spaced(text, sentence.source))
         sentence = replace(sentence, attention=_exact_attention(sentence))
         return replace(
             sentence,
@@ -115,6 +115,25 @@ def _exact_attention(sentence: Translation) -> Float[Tensor, "T S"] | None:
             weights[row] = 0.0
             weights[row, of_mask.pop(0)] = 1.0
     return weights
+
+
+def _spaced(text: str, source: str) -> str:
+    """The text, with a blank between a mask and the letters beside it, unless letters are there in the source, too.
+
+    A model that never read masks writes none. So is a blank behind a sign, if the source has one before the mask.
+    """
+    edges = {source[n]: (source[n - 1 : n], source[n + 1 : n + 2]) for n in range(len(source)) if source[n] in _MASKS}
+    result = ""
+    for piece in re.split(f"([{MASKS}])", text):
+        last = result[-1:]
+        if piece in edges:
+            before = edges[piece][0]
+            touches = (last.isalnum() or last in edges) and not before.isalnum()
+            result += " " if touches or (before.isspace() and last and last in ",;:.!?") else ""
+        elif last in edges and piece[:1].isalnum() and not edges[last][1].isalnum():
+            result += " "
+        result += piece
+    return result
 
 
 def _named(sentence: Translation) -> list[str]:

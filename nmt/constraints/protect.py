@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import cycle
 from typing import TypeAlias
+from unicodedata import normalize
 
 from nmt.system.errors import UserError
 from nmt.text.tokenizers.base import MASKS
@@ -103,6 +104,21 @@ def expressions(patterns: Patterns) -> tuple[re.Pattern[str], ...]:
         return compiled(patterns if patterns is None or isinstance(patterns, bool) else tuple(patterns))
     except ValueError as error:
         raise UserError(f"protect: {error}") from None
+
+
+def names_in(texts: Iterable[str], names: Iterable[str]) -> list[str]:
+    """The names whose words are all in the texts, each once."""
+    text = normalize("NFC", "\n".join(texts))
+    stripped = dict.fromkeys(" ".join(name.split()) for name in names)
+    return [name for name in stripped if name and all(word in text for word in normalize("NFC", name).split())]
+
+
+def whole_words(names: Iterable[str]) -> re.Pattern[str]:
+    """The expression of some names, with these capitals: as whole words, of which a compound with hyphens is one."""
+    forms = {normalize(form, name) for name in names for form in ("NFC", "NFD")}
+    longest_first = sorted(forms, key=lambda name: (-len(name), name))
+    alternatives = "|".join(r"\s+".join(map(re.escape, name.split())) for name in longest_first)
+    return re.compile(rf"(?<!\w)(?<!\w-)(?:{alternatives})(?!\w|-\w)")
 
 
 def spans(text: str, patterns: Iterable[re.Pattern[str]]) -> list[Span]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from nmt.constraints.forms import forms_of, inside_ids, mark_ids, term_constraints
-from nmt.constraints.glossary import Glossary, Term, respelled
+from nmt.constraints.forms import inside_ids, mark_ids, term_constraints
+from nmt.constraints.glossary import Glossary, respelled
 from nmt.constraints.marked import Marking, without_attention
 from nmt.constraints.masking import Masking, mask_ids
-from nmt.constraints.protect import Patterns, expressions
+from nmt.constraints.protect import Patterns, expressions, names_in, whole_words
 from nmt.constraints.protection import masked
 from nmt.constraints.selection import Selection
 from nmt.data.batching import Example
@@ -49,9 +48,9 @@ class ConstrainedTranslator(Translator):
         """As `Translator.translate`, with constraints.
 
         `glossary` are terms and their translations (alternatives, of which one is written), which are in a translation
-        wherever the term is in the source; `keep` are names that are written as they are in the source, as protected
-        spans by a model that has masks or cannot spell them. Terms that the model cannot write are named on standard
-        error. Raises `UserError` with `sampling`, which does not search.
+        wherever the term is in the source; terms that the model cannot write are named on standard error. `keep` are
+        names, which are copied, each once, as protected spans are. Raises `UserError` with `sampling`, which does not
+        search.
 
         `protect` names spans that are copied, each once, as `data.protect` does, beside those that the model was
         trained with; `False`: none at all.
@@ -70,16 +69,16 @@ class ConstrainedTranslator(Translator):
             return marking.translate(translate, attention=attention, found=found)
         [texts] = sentences_of("translate", sentences)
         terms = glossary if isinstance(glossary, Glossary) else Glossary.of(glossary or {})
-        names = [] if mask_ids(self.source, self.target) else [*filter(self._can_write, map(_name, keep))]
-        terms = Glossary.of([*terms.terms, *names])
-        masking = self._masking(texts, protect, {*keep}.difference(name.source for name in names))
+        names = names_in(texts, keep)
+        masking = self._masking(texts, protect, names)
         if not terms.terms and masking is None:
             return super().translate(texts, **options)
         search = self._settings(_search(options))
-        if search.sampling is not None and (terms.terms or keep or protect):
+        if search.sampling is not None and (terms.terms or names or protect):
             raise UserError("a glossary, names to keep and protect need beam search: leave sampling out")
         if options.get("constrain") is not None:
             raise UserError("constrain excludes glossary, keep and protect: give one of them")
+
         most = search.max_length, search.max_length - self._longest_prefix(options.get("prefix"))
         constrain = partial(self._choose, masking, terms, most)
         options["constrain"] = constrain if search.sampling is None else None
@@ -121,16 +120,20 @@ class ConstrainedTranslator(Translator):
         report = seen and (lambda number, translation: seen(number, finished(number, translation)))
         return [finished(*one) for one in enumerate(super().translate(texts, found=report, **options))]
 
-    def _masking(self, texts: Sequence[str], protect: Patterns, names: Iterable[str]) -> Masking | None:
-        """The masks of texts. None if there are none, and the model cannot write any."""
-        patterns = {} if protect is False else dict.fromkeys((*expressions(self.protect), *expressions(protect)))
-        patterns |= dict.fromkeys(re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in names)
-        ids = mask_ids(self.source, self.target)
-        if not patterns and not ids:
+    def _masking(self, texts: Sequence[str], protect: Patterns, names: Sequence[str]) -> Masking | None:
+        """The masks of texts, for names, too. None if there are none, and the model cannot write any."""
+        patterns = [] if protect is False else [*expressions(self.protect), *expressions(protect)]
+        patterns += [whole_words(names)] if names else []
+        if not patterns and not self.masks:
             return None
         check_unicode(texts)
-        masking = Masking.of(texts, tuple(patterns), ids, self.target.tokenizer)
-        return masking if ids or any(text.spans for text in masking.texts) else None
+        masking = Masking.of(texts, tuple(dict.fromkeys(patterns)), self.masks, self.target.tokenizer)
+        return masking if self.masks or any(text.spans for text in masking.texts) else None
+
+    @cached_property
+    def masks(self) -> dict[str, int]:
+        """The target ids of the masks that the model was trained with."""
+        return mask_ids(self.source, self.target)
 
     def examples(self, sources: Sequence[str], targets: Sequence[str]) -> list[Example]:
         """Pairs of texts as ids, as training has them: with masks."""
@@ -144,9 +147,6 @@ class ConstrainedTranslator(Translator):
         """Pairs with masks for the spans that are on both sides."""
         pairs = [*masked(self.protect, zip(sources, targets, strict=True))]
         return [source for source, _ in pairs], [target for _, target in pairs]
-
-    def _can_write(self, term: Term) -> bool:
-        return bool(forms_of(term, self.target))
 
     @cached_property
     def select(self) -> Callable[..., Selection]:
@@ -168,10 +168,6 @@ def _search(options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of search among the options of `translate`."""
     others = ("n_best", "replace_unk", "attention", "prefix", "watch", "found", "constrain")
     return {name: value for name, value in options.items() if name not in others}
-
-
-def _name(text: str) -> Term:
-    return Term(text, (text,), case=True, exact=True)
 
 
 def _same(translation: Translation) -> Translation:

@@ -1,7 +1,7 @@
 """Two thresholds, beyond which a translation is unlike those of the text that a model was trained on.
 
 One is for the mean log-probability of the translation's tokens, in nats, the other for how rare the words of the source
-text are (`Codec.rarity`). `Translator` compares both.
+text are (`Codec.rarity`). `Translator` compares both. The add-on for alignment fits those of omitted and added words.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from nmt import addons
 from nmt.checkpoint.contents import set_thresholds
 from nmt.system.errors import UserError
+from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 
 FEWEST = 20  # sentences, for a quantile to mean anything
@@ -27,28 +29,28 @@ def calibrate(translator: Translator, sources: Sequence[str], share: float) -> t
     translation stands beside another one's source. Raises `UserError` for fewer than `FEWEST` sentences, and if most
     shuffled pairs are likelier than the threshold.
     """
-    sources = [source for source in sources if source.strip()]
-    translations = translator.translate(sources, attention=False) if len(sources) >= FEWEST else []
-    pairs = [(source, t) for source, t in zip(sources, translations, strict=False) if t.text]
-    if len(pairs) < FEWEST:
-        raise UserError(f"{len(pairs)} sentences with a translation are too few to fit to: give at least {FEWEST}")
-    scores = np.array([t.mean_log_probability for _, t in pairs])
-    next_sources = [source for source, _ in [*pairs[1:], pairs[0]]]
-    forced = translator.score(next_sources, [t.text for _, t in pairs])
+    translations = [t for t in translator.translate(sources, attention=False) if t.text]
+    if len(translations) < FEWEST:
+        raise UserError(
+            f"{len(translations)} sentences with a translation are too few to fit to: give at least {FEWEST}"
+        )
+    next_sources = [t.source for t in translations[1:] + translations[:1]]
+    forced = translator.score(next_sources, [t.text for t in translations])
     shuffled = np.array([score.log_probability / score.tokens for score in forced])
-    threshold = float(np.quantile(scores, share))
-    rarity_threshold = float(np.quantile([t.source_rarity for _, t in pairs], 1 - share))
+    threshold = float(np.quantile([t.mean_log_probability for t in translations], share))
+    rarity_threshold = float(np.quantile([t.source_rarity for t in translations], 1 - share))
     if (below := float((shuffled < threshold).mean())) < 0.5:
         raise UserError(f"only {below:.0%} of shuffled pairs score below {threshold:.2f}: train the model longer")
     return threshold, rarity_threshold
 
 
-def store_thresholds(path: Path, translator: Translator, sources: Sequence[str]) -> str:
+def store_thresholds(path: Path, translator: Translator, text: ParallelText) -> str:
     """Fit thresholds and store them in the translator's checkpoint. Returns a line: which, or why none."""
     try:
-        threshold, rarity_threshold = calibrate(translator, sources[:MOST], SHARE)
+        threshold, rarity_threshold = calibrate(translator, text.source[:MOST], SHARE)
     except UserError as error:
         return f"nmt translate cannot warn of text unlike the training text: {error}"
-    set_thresholds(path, path, threshold, rarity_threshold)
+    words = room.fitted(translator, text) if (room := addons.offered("missing_words")) else None
+    set_thresholds(path, path, threshold, rarity_threshold, word_thresholds=words)
     limits = f"below {threshold:.3f} nats per token, or rarer than {rarity_threshold:.3f} per character"
     return f"nmt translate will warn of text unlike the training text: {limits}"

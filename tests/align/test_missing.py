@@ -3,15 +3,18 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.cli import error_of
 
-from nmt.align.missing import checked, contrast, count_missing, flagged_tokens, without
+from nmt.align.missing import checked, contrast, count_missing, fitted, flagged_tokens, without
+from nmt.checkpoint import contents as checkpoint
 from nmt.cli import main
 from nmt.config.run import Config
 from nmt.decoding.translation import Translation
+from nmt.text.corpus import ParallelText
 from nmt.translator import Translator
 
 SOURCE = "Ein Mann und eine Frau gehen mit einem schwarzen Hund am Strand entlang."
@@ -87,6 +90,25 @@ def test_positions_count_through_all_sentences_of_a_text(bundled: Translator) ->
     assert one.missing.omitted == tuple(len(words) + position for position in alone.missing.omitted)
     assert one.sentences[1] == replace(alone, attention=None)
     assert one.omitted_words == alone.omitted_words
+
+
+def test_thresholds_are_those_of_the_checkpoint(
+    best: str, tmp_path: Path, make_translator: Callable[..., tuple[Config, Translator]]
+) -> None:
+    """Those that `nmt train` fits leave 5 % of the words of its validation text above them, or fewer above 0."""
+    translator, draw = make_translator()[1], np.random.default_rng(1)
+    sides = (list(draw.choice(words, (80, 5))) for words in (["Ba", "de", "Fi", "."], ["kip", "lom", "."]))
+    text = ParallelText(*([" ".join(words) for words in side] for side in sides))
+    limits = fitted(translator, text)
+    assert max(limits) > 0
+    for side, limit in zip(zip(*contrast(translator, text.source, text.target), strict=True), limits, strict=True):
+        evidence = np.concatenate(side)
+        share = (evidence[evidence > -np.inf] > limit).mean()
+        assert share == pytest.approx(0.05, abs=0.005) if limit > 0 else share <= 0.05
+    path, pair = tmp_path / "model.safetensors", (["der Hund läuft"], ["the dog runs"])
+    for limits, counts in (([-1e9, 1e9], (3, 0)), ([1e9, -1e9], (0, 3))):
+        checkpoint.set_thresholds(best, path, -9.0, 3.0, word_thresholds=limits)
+        assert count_missing(Translator.load(path), *pair) == [counts]
 
 
 def test_the_command_names_them(capsys: pytest.CaptureFixture[str]) -> None:

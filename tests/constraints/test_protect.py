@@ -210,3 +210,32 @@ def test_names_that_the_model_cannot_spell_are_kept(tmp_path: Path, protect: boo
         assert second.count("Œuvre") == 2
         assert "rot" in second.split()
         assert "Œuvre" not in third  # another word
+
+
+@pytest.mark.parametrize("protect", [True, None], ids=["trained with masks", "without"])
+@pytest.mark.parametrize(("kind", "size"), KINDS)
+def test_names_are_kept_whatever_the_vocabulary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, size: int | None, protect: bool | None
+) -> None:
+    """Those in foreign letters exactly once for each whole word with the same capitals, apart from other words."""
+    model = translator(learn(tmp_path, kind, size, protect), 1)
+    texts = [
+        "Neu Ωμέγα  λ, rot: Ωμέγα",
+        "Ωμέγα-Ωμέγα ωμέγα ΩμέγαΩμέγα alt λ",
+        "rot alt %s",
+        "Łódź neu, Lo\u0301 rot. Łódź",
+    ]
+    keep = ["Ωμέγα", "Ωμέγα λ", "alt", " ", "Łódź", "L\u00f3"]
+    for beam_size in (1, 3):
+        results = [one.text for one in model.translate(texts, keep=keep, beam_size=beam_size, split=True)]
+        assert [one.count("Ωμέγα") for one in results] == [2, 0, 0, 0]
+        assert [one.count("Ωμέγα  λ") for one in results] == [1, 0, 0, 0]
+        assert (results[3].count("Łódź"), results[3].count("Lo\u0301")) == (2, 1)
+        assert all("alt" in one for one in results[1:3])
+        if not protect:
+            assert len(re.findall(r"\bΩμέγα\b|\bŁódź\b", " ".join(results))) == 4
+    assert not capsys.readouterr().err
+    with pytest.raises(UserError, match="sampling"):
+        model.translate(texts, keep=keep, sampling={"top_k": 2})
+    plain = model.translate(["neu rot"], keep=keep), model.translate(["neu rot"])
+    assert plain[0][0].text == plain[1][0].text

@@ -89,7 +89,7 @@ def check(config: Config, *, resume: bool) -> None:
     batches = len(batches_of(prepared.pairs, config.training, epoch=0))
     whole = seconds * total_updates(config.training, batches) * config.training.accumulate / 60
     print(f"Memory: {used / GIB:.1f} GiB with the largest batch ({describe_batch(largest)}), of {total / GIB:.1f} GiB")
-    print(f"Time: about {seconds * batches / 60:.1f} minutes per epoch, {whole:.1f} in all, plus validation")
+    print(f"Time: at most {seconds * batches / 60:.1f} minutes per epoch, {whole:.1f} in all, plus validation")
     print(f"Everything checked out. The run would be saved in {folder}")
 
 

@@ -24,7 +24,7 @@ def test_it_reports_the_run_and_makes_none(make_config: ConfigMaker, capsys: pyt
         "bahdanau wiring",
         "45 training pairs (skipped 0 pairs",
         "GiB with the largest batch (6 sentences with up to 8 source and 8 target tokens), of ",
-        "Time: about ",
+        "Time: at most ",
         f"Everything checked out. The run would be saved in {Path(config.output_dir) / 'tiny'}",
     ):
         assert fragment in printed

@@ -218,7 +218,11 @@ class _Writer:
         `position` is where that line begins in the document.
         """
         marks, first, at = self.style.line_marks, _word(self.document, position), len(text) - len(text.lstrip())
-        if not marks or not (match := marks.match(text, at)) or (first == _word(text) and not self.style.is_strict):
+        if (
+            not marks
+            or not (match := marks.match(text, at))
+            or (first.startswith(_word(text)) and not self.style.is_strict)
+        ):
             return text
         return text[: match.end() - 1] + "\\" + text[match.end() - 1 :]
 
@@ -250,15 +254,14 @@ def _forms(document: str, pieces: Sequence[Piece], style: Style) -> dict[str, li
 
 def _spaces(document: str, pieces: Sequence[Piece], style: Style, text: str) -> dict[int, str]:
     """What is written in the place of blanks of a translation, by their positions."""
-    length, breaks, first_words = 0, [], {_word(document, pieces[0].start)}
+    length, breaks, source = 0, [], "".join(piece.text for piece in pieces)
     for piece in pieces:
         if piece.kind == "space":
             breaks.append((length, document[piece.start : piece.end]))
-            first_words.add(_word(document, piece.end))
         length += len(piece.text)
     all_blanks = [match.start() for match in re.finditer(r"\s", text)]
     marks = style.line_marks  # no line may begin with one, unless a line of the document does
-    first_words = set() if style.is_strict else first_words
+    first_words = {_word(source, position + 1) for position, _ in breaks} if not style.is_strict else set()
     no_marks = [n for n in all_blanks if not (marks and marks.match(text, n + 1)) or _word(text, n + 1) in first_words]
     spaces: dict[int, str] = {}
     last = -1

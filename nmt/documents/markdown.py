@@ -130,7 +130,7 @@ def _inline(document: str, text: str, offsets: Sequence[int], env: dict[str, Any
     markup = sorted(chain.from_iterable(_markup(text, *record) for record in records), key=lambda piece: piece.start)
     for piece in [*markup, Piece(len(text), len(text), "end")]:
         pieces += text_pieces(text, cursor, piece.start, style)
-        pieces += [piece] if piece.kind != "end" else []
+        pieces += [replace(piece, start=max(piece.start, cursor))] if piece.kind != "end" else []
         cursor = piece.end
     moved = [replace(piece, start=offsets[piece.start], end=offsets[piece.end]) for piece in pieces]
     strict = segment_of(document, moved, replace(style, is_strict=True))
@@ -172,7 +172,8 @@ def _markup(text: str, name: str, start: int, end: int, label: int, tokens: Sequ
         yield Piece(len(text[:start].rstrip()), end + len(text[end:]) - len(text[end:].lstrip()), "break")
     elif name in ("escape", "entity") and kinds == {"text_special"}:
         [token] = tokens
-        yield Piece(start, end, "text" if len(token.content) == 1 else "alone", token.content)
+        if token.content != text[start:end]:
+            yield Piece(start, end, "text" if len(token.content) == 1 else "alone", token.content)
     elif name in ("emphasis", "strikethrough"):
         yield from _emphasis(start, end, tokens)
 

@@ -12,7 +12,7 @@ WITHOUT_BLANKS = ("zh", "ja", "th", "lo", "km", "my")  # between sentences
 _MAYBE_SEVERAL = re.compile(r"[.!?][\"')\]]{0,3}\s|\n|[^\x00-\u02ff]")
 _SURE_END = re.compile(r"\n|(?<=[。！？])(?![。！？」』）”’])|$")
 # What the sentencizer leaves at the end of the sentence before.
-_OPENING = re.compile(r"(?:(?<=\s)[^\w\s]+)?$")
+_OPENING = re.compile(r"(?:(?<=\s)(?:[^\w\s]|_)+)?$")
 _SPACES = re.compile(r"\s*")
 _LONG_WORD = re.compile(r"\S{101,}")  # spaCy's time is quadratic in a word's length
 

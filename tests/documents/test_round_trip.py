@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,6 +116,14 @@ FRAGMENTS = {
 }
 
 
+MARKED = {  # with words between blanks
+    ".md": ["**bold *and* more**", "[a link](x)", "`code`", "<b>b</b>", "![An image](x)", "\\\n", "\n\n- ", "2 \\* 3"],
+    ".html": ["<b>bold <i>and</i> more</b>", "<a href='x' title='A title'>a link</a>", "<code>c</code>", "<br>", "<p>"],
+    ".srt": ["<i>some words</i>", "\n\n2\n0:00:01,000 --> 0:00:02,000\n"],
+    ".txt": ["\n\n", "\t", "\n- "],
+}
+
+
 @pytest.mark.parametrize("ending", FIXED)
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
@@ -125,11 +136,32 @@ def test_documents_of_an_identity_model_have_the_same_bytes(
     assert len(texts) == {".md": 12, ".html": 6, ".srt": 3, ".txt": 6}[ending]
 
 
+class Copies:
+    """A translator without anything around it: what it gets is what it gives."""
+
+    languages = ("de", "en")
+
+    def translate(self, texts: list[str], *, markup: bool = False) -> Any:
+        assert all(text == " ".join(text.split()) for text in texts) or not markup
+        return [SimpleNamespace(text=text) for text in texts]
+
+
 @pytest.mark.parametrize("ending", FIXED)
-def test_generated_documents_have_the_same_bytes(identity: Translator, ending: str) -> None:
+def test_any_text_is_a_document_that_keeps_its_bytes(ending: str) -> None:
     @given(st.lists(st.sampled_from([*WORDS, *FRAGMENTS[ending]]), max_size=30).map("".join))
     def same(text: str) -> None:
-        content = text.encode()
-        assert translate_document(identity, content, ending).decode() == text
+        assert translate_document(Copies(), text.encode(), ending).decode() == text  # type: ignore[arg-type]
+
+    same()
+
+
+@pytest.mark.parametrize("ending", FIXED)
+def test_sentences_with_markup_keep_their_bytes(identity: Translator, ending: str) -> None:
+    units = ["Some words", "a", "Ends here.", "Café & more", "\n", "\u00a0", *MARKED[ending]]
+
+    @given(st.lists(st.sampled_from(units), max_size=20).map(" ".join))
+    def same(text: str) -> None:
+        start = "1\n0:00:01,000 --> 0:00:02,000\n" if ending == ".srt" else ""
+        assert translate_document(identity, (start + text).encode(), ending).decode() == start + text
 
     same()

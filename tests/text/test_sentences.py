@@ -24,7 +24,7 @@ ENGLISH = [
     'He said "Stop!" and left. | "Why?" | Nobody knows.',
     "1. A dog runs. | 2. A cat sleeps.",
     "Version 2.0.1 is out! | Download it now?! | Yes.",
-    "The U.S. team won. | It was great.",
+    "The U.S. team won. | It was great. | #tags help.",
 ]
 OTHERS = {
     "zh": "一只狗在跑。|一只猫在睡觉。",

@@ -200,7 +200,9 @@ class _Writer:
         if self.style.line_marks:
             texts = [re.sub(r"\s+", " ", text) for text in texts]
             for n, (tag, _) in enumerate(markup):
-                if "\n" in self.document[tag.start : tag.end]:  # a blank beside a line end could become another one
+                if (
+                    tag.kind == "break" and "\n" in self.document[tag.start : tag.end]
+                ):  # a blank beside a line end could become another one
                     texts[n : n + 2] = texts[n].rstrip(), texts[n + 1].lstrip()
         characters = iter(raw_characters(self.document, self.pieces, self.style, "".join(texts)))
         result, lines = "".join(islice(characters, len(texts[0]))), [(0, self.pieces[0].start)]

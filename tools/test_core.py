@@ -30,7 +30,7 @@ ROOMS = {
     "align": ["docs/how-to/align-words.md"],
     "constraints": ["docs/how-to/use-a-glossary.md"],
     "documents": ["docs/how-to/translate-documents.md"],
-    "clean": ["docs/how-to/clean-a-corpus.md"],
+    "clean": ["docs/how-to/clean-a-corpus.md", "docs/how-to/from-a-translation-memory.md"],
     "service": [],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
@@ -136,6 +137,8 @@ def main() -> None:
     parser.add_argument("--address", choices=(OWN, LIBRETRANSLATE), default=OWN, help="where clients ask")
     parser.add_argument("--threads", type=int, default=1, help="of the server, and of nmt translate")
     options = parser.parse_args()
+    if find_spec("locust") is None:
+        sys.exit("error: the clients are Locust's: run pip install -e '.[load]'")
     with tempfile.TemporaryDirectory() as folder:
         path = sentences(Path(folder))
         alone = translated(path, options.threads)
@@ -148,12 +151,12 @@ def main() -> None:
                 load(address, options.address, path, 8, 5)  # warm
                 for clients in options.clients:
                     before = memory(server.pid)
-                    found = load(address, options.address, path, clients, 60 * options.minutes)
-                    share = found["sentences"] / alone
+                    result = load(address, options.address, path, clients, 60 * options.minutes)
+                    share = result["sentences"] / alone
                     print(
-                        f"{clients:4} clients: {found['sentences']:6.1f} sentences/s ({share:.2f} of the file's), "
-                        f"p50 {found['p50']:.0f} ms, p95 {found['p95']:.0f} ms, p99 {found['p99']:.0f} ms, "
-                        f"{found['failures']:.0f} failures, memory {before:.0f} → {memory(server.pid):.0f} MiB",
+                        f"{clients:4} clients: {result['sentences']:6.1f} sentences/s ({share:.2f} of the file's), "
+                        f"p50 {result['p50']:.0f} ms, p95 {result['p95']:.0f} ms, p99 {result['p99']:.0f} ms, "
+                        f"{result['failures']:.0f} failures, memory {before:.0f} → {memory(server.pid):.0f} MiB",
                         flush=True,
                     )
             finally:

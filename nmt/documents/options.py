@@ -45,8 +45,9 @@ def run(options: argparse.Namespace, checkpoints: Sequence[str], text: Sequence[
     settings = (room.settings(options) if room is not None else {}) | shared.search_settings(options)
     if options.output is not None:
         files.require_new(options.output)
+    content = _content(path)
     with prefix_errors_with(f"{path}: "):
-        document = documents.opened(_content(path), path.suffix)
+        document = documents.opened(content, path.suffix)
     options.detected = None
     models = sentences.choose_checkpoints(options, checkpoints, document.sample())
     shared.set_threads(options.threads)

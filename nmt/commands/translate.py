@@ -71,6 +71,7 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
+    _load.cache_clear()
     checkpoints, text = split_arguments(options.arguments)
     if getattr(options, "document", None):
         return int(addons.offered("documents").run(options, checkpoints, text))
@@ -156,7 +157,6 @@ def _translate(
 ) -> None:
     """Translate and write blocks of sentences, the first of which has this number, from 0."""
     shared.share_threads(options)
-    _load.cache_clear()
     translator = _load(models, options.device, options.threads, options.plain)
     for flag in ("attention", "alignment"):
         if getattr(options, flag) and not translator.has_attention:

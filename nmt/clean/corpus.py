@@ -12,7 +12,7 @@ from statistics import median
 from nmt.clean.blocks import Pair
 from nmt.system.errors import UserError
 from nmt.text.corpus import iterate_lines, of_language
-from nmt.text.language import code_meant, language_name
+from nmt.text.language import base_language, code_meant, language_name
 
 BLOCK = 5000  # pairs that a process gets at once
 FEWEST = 100  # pairs that the ratio of lengths is estimated from
@@ -43,7 +43,7 @@ def sides_of(files: Sequence[Path], languages: Sequence[str] | None) -> tuple[tu
 def _language_in(path: Path) -> str:
     """The code of a language that ends a path, behind `#` or as its suffix."""
     name = path.name.rpartition("#")[2] if "#" in path.name else Path(_COMPRESSED.sub("", path.name)).suffix[1:]
-    base = name.replace("_", "-").partition("-")[0].lower()
+    base = base_language(name)
     if language_name(base) == base:
         raise UserError(f"{path}: its name does not end in a language: add --languages, such as --languages en de")
     return name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nmt.clean.settings import Settings
-from nmt.text.language import NO_WORDS, identifiable, identifier, language_name
+from nmt.text.language import NO_WORDS, base_language, identifiable, identifier, language_name
 from nmt.text.normalization import normalized
 
 SHORTEST = 25  # letters
@@ -17,7 +17,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 def language(source: str, target: str, settings: Settings) -> str:
     for name, text, code in zip(("source", "target"), (source, target), settings.languages, strict=True):
-        if (expected := code.partition("-")[0].lower()) in identifiable():
+        if (expected := base_language(code)) in identifiable():
             words = NO_WORDS.sub(" ", normalized(text))[:LONGEST]
             letters = len(_LETTER.findall(words))
             if letters >= SHORTEST and identifier().classify(words)[0] != expected:  # twice as fast as all scores
@@ -30,4 +30,4 @@ def language(source: str, target: str, settings: Settings) -> str:
 
 def recognised(settings: Settings) -> bool:
     """Whether a side can be judged, because its language is one that is recognised."""
-    return any(code.partition("-")[0].lower() in identifiable() for code in settings.languages)
+    return any(base_language(code) in identifiable() for code in settings.languages)

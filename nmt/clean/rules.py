@@ -7,7 +7,7 @@ import re
 from nmt.clean.settings import Settings
 from nmt.text.checks import number_differences, repeats
 from nmt.text.corpus import LINE_END, comparable
-from nmt.text.language import NO_WORDS
+from nmt.text.language import NO_WORDS, base_language
 from nmt.text.normalization import normalized
 from nmt.text.sentences import WITHOUT_BLANKS
 
@@ -38,7 +38,7 @@ def identical(source: str, target: str, settings: Settings) -> str:
 def too_long(source: str, target: str, settings: Settings) -> str:
     for text, language in zip((source, target), settings.languages, strict=True):
         words = text.replace(LINE_END, " ").split()
-        has_blanks = language.partition("-")[0] not in WITHOUT_BLANKS
+        has_blanks = base_language(language) not in WITHOUT_BLANKS
         count = len(words) if has_blanks else sum(map(len, words)) // 2  # a word has about two characters
         if count > settings.max_words:
             return f"{count} words"

@@ -7,7 +7,6 @@ never out of date. It is built under a temporary name, by one run at a time, and
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmt.system.errors import UserError
-from nmt.system.files import locked, make_folder, report_write_errors, with_checksum, without_checksum
+from nmt.system.files import file_digest, locked, make_folder, report_write_errors, with_checksum, without_checksum
 
 META, LOCK = "meta.json", ".lock"
 
@@ -108,8 +107,3 @@ def append(folder: Path, name: str, values: NDArray[Any]) -> None:
     """Append values to an array. They are written, not mapped: a full disk is then an error, and not a crash."""
     with (folder / f"{name}.{values.dtype}").open("ab") as file:
         file.write(values.tobytes())
-
-
-def file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 from nmt.documents.inline import Piece, Style, segment_of
 from nmt.documents.segments import Segment
 from nmt.system.errors import UserError
+from nmt.text.language import base_language
 
 
 def is_language(code: str, language: str) -> bool:
     """Whether a code, such as de-AT, means a language, such as de."""
-    return bool(language) and code.strip().lower().replace("_", "-").split("-")[0] == language.lower().split("-")[0]
+    return bool(language) and base_language(code) == base_language(language)
 
 
 def space_before(document: str, position: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from nmt.formats.paths import Address
 from nmt.system.errors import UserError
-from nmt.text.language import language_name
+from nmt.text.language import base_language, language_name
 
 
 def canonical(name: str) -> str:
@@ -20,7 +20,7 @@ def _last(name: str) -> str:
 
 
 def _language(name: str) -> str:
-    return _last(name).partition("-")[0]
+    return base_language(_last(name))
 
 
 def matches(column: str, names: Sequence[str]) -> list[int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from nmt.formats.opening import opened
 from nmt.formats.paths import Address, parse
 from nmt.system.errors import UserError
+from nmt.system.files import file_digest
 from nmt.text.corpus import LINE_END, decoded_lines, report_read_errors
 
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -55,8 +56,8 @@ def digest(path: Path) -> tuple[str, str]:
         paths = import_module(f"nmt.formats.{address.kind}").files(address)
     digests = []
     for file in paths:
-        with report_read_errors(file), file.open("rb") as content:
-            digests.append(hashlib.file_digest(content, "sha256").hexdigest())
+        with report_read_errors(file):
+            digests.append(file_digest(file))
     together = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     return f"{''.join(address.path.suffixes[-2:])}#{address.column}", together
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from nmt.text.language import NO_WORDS, identifier
-from nmt.text.normalization import normalized
+from nmt.text.language import ranked
 
 
 def detect(text: str, languages: Collection[str]) -> list[tuple[str, float]]:
@@ -14,8 +13,7 @@ def detect(text: str, languages: Collection[str]) -> list[tuple[str, float]]:
 
     Languages that it does not recognise are missing.
     """
-    ranked = [(name, score) for name, score in identifier().rank(NO_WORDS.sub(" ", normalized(text)))]
-    scores = {name: float(score) for name, score in ranked if name in languages}
+    scores = {name: float(score) for name, score in ranked(text) if name in languages}
     best = max(scores.values(), default=0.0)
     weights = {name: math.exp(score - best) for name, score in scores.items()}
     total = sum(weights.values())

@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from nmt.service.detection import detect
 from nmt.service.forms import fields_of
-from nmt.service.translating import MOST_ALTERNATIVES, Job, base, languages_of, pairs, quoted, translate_texts
-from nmt.text.language import language_name
+from nmt.service.translating import MOST_ALTERNATIVES, Job, languages_of, pairs, quoted, translate_texts
+from nmt.text.language import base_language, language_name
 
 ADDRESSES = ("/translate", "/detect", "/languages", "/frontend/settings", "/translate_file", "/suggest")
 MOST_TEXTS = 256
@@ -76,8 +76,8 @@ async def suggest() -> Any:
 async def detect_language(request: Request) -> Any:
     """The languages that a text may be in, likeliest first."""
     texts = _texts(fields_of(request.scope, await request.body()))
-    found = detect(" ".join(texts), languages_of(request.app.state.server))
-    return [{"confidence": confidence, "language": language} for language, confidence in found if confidence >= 1]
+    likely = detect(" ".join(texts), languages_of(request.app.state.server))
+    return [{"confidence": confidence, "language": language} for language, confidence in likely if confidence >= 1]
 
 
 @router.post("/translate")
@@ -131,7 +131,7 @@ def _language(server: Any, fields: dict[str, Any], name: str) -> str:
         raise HTTPException(400, f"Invalid request: missing {name} parameter")
     available = languages_of(server)
     near = [language for language in available if code == language] or [
-        language for language in available if base(language) == base(code)
+        language for language in available if base_language(language) == base_language(code)
     ]
     if not near:
         raise HTTPException(400, f"{quoted(code)} is not supported")

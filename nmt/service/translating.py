@@ -35,11 +35,6 @@ class Translated:
     target_tokens: int
 
 
-def base(language: str) -> str:
-    """A language's code without its region: "de" of "de-AT" and "de_AT"."""
-    return re.split("[-_]", language, maxsplit=1)[0].lower()
-
-
 def pairs(server: Any) -> dict[tuple[str, str], str]:
     """The id of the model for each pair of languages: the first one."""
     models: dict[tuple[str, str], str] = {}

@@ -75,6 +75,12 @@ def report_write_errors(path: Path) -> Iterator[None]:
         raise UserError(f"{path} cannot be written ({reason}): free some space or choose another place") from None
 
 
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's bytes. Raises `OSError` if it cannot be read."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def require_new(path: Path, option: str = "--output") -> None:
     """Raise `UserError` if anything is at `path`, or if nothing can be written there: before the work, not after it."""
     if path.exists() or path.is_symlink():

@@ -12,7 +12,7 @@ from typing import Any
 
 from nmt import addons
 from nmt.system.errors import UserError
-from nmt.system.files import require_regular
+from nmt.system.files import file_digest, require_regular
 from nmt.system.wording import counted
 from nmt.text.normalization import normalized
 
@@ -63,8 +63,8 @@ def text_digest(path: Path) -> tuple[bool | str, str]:
     """Whether a file is compressed, or its format and column, and a hash. Raises UserError if it cannot be read."""
     if (room := reader_of(path)) is not None:
         return room.digest(path)
-    with report_read_errors(path), path.open("rb") as file:
-        return path.suffix == ".gz", hashlib.file_digest(file, "sha256").hexdigest()
+    with report_read_errors(path):
+        return path.suffix == ".gz", file_digest(path)
 
 
 def iterate_lines(path: Path) -> Iterator[str]:

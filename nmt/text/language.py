@@ -21,10 +21,19 @@ def likeliest_language(text: str, languages: Collection[str]) -> str | None:
 
     A language outside of `identifiable()` is never the answer.
     """
-    ranked = identifier().rank(NO_WORDS.sub(" ", normalized(text)))
-    scores = [(language, score) for language, score in ranked if language in languages]
+    scores = [(language, score) for language, score in ranked(text) if language in languages]
     is_clear = all(scores[0][1] - score > _CLEAR for _, score in scores[1:])
     return scores[0][0] if scores and is_clear else None
+
+
+def ranked(text: str) -> list[tuple[str, float]]:
+    """The languages that are recognised, likeliest first, each with the log-probability of the text, in nats."""
+    return identifier().rank(NO_WORDS.sub(" ", normalized(text)))
+
+
+def base_language(code: str) -> str:
+    """A language's code without its region or script, in lower case: "de" of "de-AT" and "de_AT"."""
+    return re.split("[-_]", code.strip(), maxsplit=1)[0].lower()
 
 
 @cache

@@ -26,12 +26,14 @@ class AddOn:
     """What a package adds. Modules are named, not imported, so that a command starts fast.
 
     `commands` maps names to purposes; the module `PACKAGE.commands.NAME` has `parser()` and `run()`. `offers` maps a
-    name, agreed between add-ons or with the core, to a module.
+    name, agreed between add-ons or with the core, to a module. `components` maps a kind of component, by the name of
+    its registry's base class, to the package that holds more of them, a module each.
     """
 
     package: str
     commands: Mapping[str, str] = field(default_factory=dict)
     offers: Mapping[str, str] = field(default_factory=dict)
+    components: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache

@@ -39,6 +39,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError, core_schema
 
+from nmt.addons import addons
 from nmt.system.errors import UserError
 from nmt.system.values import is_unicode, shown
 
@@ -177,7 +178,7 @@ class Registry(Mapping[str, type[C]]):
     """The components of one kind: the name of each → its class, a concrete subclass of `base`.
 
     `base` is written as `module:class`. It is imported with the components, which are in its module, in `packages` and
-    in entry points, when one of them is first needed.
+    in those of add-ons and entry points, when one of them is first needed.
     """
 
     def __init__(self, base: str, *packages: str) -> None:
@@ -192,7 +193,8 @@ class Registry(Mapping[str, type[C]]):
 
     @cached_property
     def _components(self) -> dict[str, type[C]]:
-        for package in map(import_module, self._packages):
+        packages = (*self._packages, *(a.components[self._base] for a in addons() if self._base in a.components))
+        for package in map(import_module, packages):
             names = sorted(module.name for module in iter_modules(getattr(package, "__path__", ())))
             for module in [package, *(import_module(f"{package.__name__}.{name}") for name in names)]:
                 self.add_from(module)

@@ -33,6 +33,7 @@ ROOMS = {
     "documents": ["docs/how-to/translate-documents.md"],
     "clean": ["docs/how-to/clean-a-corpus.md", "docs/how-to/from-a-translation-memory.md"],
     "service": [],
+    "variants": [],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),

@@ -1,0 +1,8 @@
+"""What variants add: more ways to make attention weights, and more recurrences, than those of the two papers."""
+
+from nmt.addons import AddOn
+
+ADDON = AddOn(
+    package="nmt.variants",
+    components={"Normalizer": "nmt.variants.normalizers", "Cell": "nmt.variants.cells"},
+)

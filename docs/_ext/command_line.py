@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import defaultdict
 
 from nmt.cli import COMMANDS, module_of
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")  # of this or another command, named in a text
 
 
-LONG = 8  # words of a text that is not repeated for the next command
-
-
 def markdown() -> str:
-    page = "\n".join(_command(module_of(name).parser()) for name in COMMANDS)
-    return _without_repetition(page)
+    first: dict[tuple[str, str], str] = {}  # names and text of an option: the command that describes it
+    return "\n".join(_without_repetition(_command(module_of(name).parser()), first) for name in COMMANDS)
 
 
-def _without_repetition(page: str) -> str:
-    """The page whose options refer to the first command that has the same option with the same text."""
-    first: dict[tuple[str, str], str] = {}  # names and text of an option: where it is described
-    lines = []
-    for line in page.splitlines():
-        if match := re.match(r'- (<a id="([^"]+)"></a>.*?`[^`]+`): (.*)', line):
-            anchors, anchor, text = match.groups()
-            names = re.sub(r"<a .*?</a>", "", anchors)
-            target = first.setdefault((names, text), anchor)
-            if target != anchor and len(text.split()) > LONG:
-                line = f'- {anchors}: <a href="#{target}">as in nmt {target.split("-")[1]}</a>.'
-        lines.append(line)
+def _without_repetition(section: str, first: dict[tuple[str, str], str]) -> str:
+    """A command's section; options of an earlier command are named in a last line, which refers to that one."""
+    command = section.splitlines()[0].removeprefix("## ")
+    lines, repeated = [], defaultdict(list)
+    for line in section.splitlines():
+        match = re.match(r"- <a .*</a>(`[^`]+`(?:, `[^`]+`)*): (.*)", line)
+        if match and (other := first.setdefault((match[1], match[2]), command)) != command:
+            repeated[other].append(match[1])
+        else:
+            lines.append(line)
+    for other, names in repeated.items():
+        lines.append(f"- {', '.join(names)}: [as in {other}](#{other.replace(' ', '-')}).")
     return "\n".join(lines) + "\n"
 
 

@@ -65,7 +65,9 @@ def _anchor(heading: str) -> str:
 
 
 def _components(choice: str, components: Any) -> str:
-    """What each value of a field that names a component stands for."""
+    """What each value of a field that names a component stands for; formulas are on the page of attention."""
+    if choice in ("score", "scope"):
+        return f"[What each {choice} computes](attention.md#{choice}s)."
     lines = (f"- `{choice}: {name}`: {typeset(_docstring(kind).splitlines()[0])}" for name, kind in components.items())
     return "\n".join(lines)
 

@@ -15,6 +15,7 @@
 # make course   set up, build the course: its site and slides, into build/docs, and what Otter-Grader grades a class with, into build/class
 # make reference   write what the reference and configs/schema.json take from the code anew
 # make ablation   train every attention mechanism, write docs/ablation
+# make clock   minutes from Multi30k's files to 40 BLEU on this machine (ARGS=--add: also a row in docs/clock.md)
 # make bench   measure speed and memory; other toolkits beside, where PEERS holds them (benchmarks/peers.py)
 PYTHON ?= python3
 QUICKSTART := configs/quickstart.yaml
@@ -35,7 +36,7 @@ FAST_TESTS := tests/config tests/text $(wildcard tests/fast) tests/decoding/test
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: course multi30k-full reference setup translate train compare serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo ablation bench
+.PHONY: course multi30k-full reference setup translate train compare serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo ablation bench clock
 setup: .venv/installed $(WITH:%=.venv/%-installed)
 
 .venv/installed: pyproject.toml constraints.txt
@@ -133,6 +134,9 @@ $(OLDEST)/installed: pyproject.toml constraints.txt
 bench: setup
 	for name in training beside search startup growth pipeline attention_growth scaling; do \
 	    echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit; done
+
+clock: setup
+	@$(BIN)/python benchmarks/clock.py $(ARGS)
 
 check: setup
 	$(BIN)/ruff check .

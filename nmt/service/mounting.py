@@ -22,6 +22,7 @@ from nmt.service import libretranslate, logs, metrics, openai
 from nmt.service.forms import key_of
 from nmt.service.keys import Keys, read_keys
 from nmt.service.models import Reloader
+from nmt.text.sentences import split_text
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -117,8 +118,14 @@ class Observed:
         """What the process does beside answering: it loads models again at SIGHUP."""
         logs.configure(self._log_format)  # uvicorn has set up its loggers now
         loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, self._load_rules)
         with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):  # Windows, or another thread
             loop.add_signal_handler(signal.SIGHUP, self.reload)
+
+    def _load_rules(self) -> None:
+        """Load the rules that split texts into sentences, which takes a second, before a request waits for them."""
+        for served in self._server.models.values():
+            split_text("A b. C d.", *served.languages)
 
     def reload(self) -> None:
         """Begin to load again what has changed."""

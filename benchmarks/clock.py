@@ -91,9 +91,11 @@ def machine() -> list[str]:
 
 def commit() -> str:
     """The commit that was measured, with a + if files differ from it."""
-    options = {"cwd": ROOT, "check": True, "capture_output": True, "text": True}
-    name = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], **options).stdout.strip()
-    return name + "+" * bool(subprocess.run(["git", "status", "--porcelain", "-uno"], **options).stdout)
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+    return git("rev-parse", "--short=8", "HEAD") + "+" * bool(git("status", "--porcelain", "-uno"))
 
 
 def parse() -> argparse.Namespace:

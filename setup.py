@@ -24,6 +24,7 @@ setup(
         "nmt": ["py.typed"],
         "nmt.data": ["*.sha256"],
         "nmt.text": ["*.tsv"],
+        "nmt.comparison": ["*.css"],
         "nmt.page": ["static/*", "static/vendor/*"],
         "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "multi30k_mechanisms/*.yaml", "schema.json"],
         "nmt.bundled.checkpoints": [

@@ -16,6 +16,7 @@ HOME = {  # the add-on of each command that the project itself has outside the c
     **dict.fromkeys(("explain", "serve", "index"), "page"),
     **dict.fromkeys(("export", "push"), "export"),
     **{name: name for name in ("migrate", "course", "align", "clean")},
+    "compare": "comparison",
     "ablation": "lab",
     "back-translate": "augment",
 }

@@ -34,14 +34,21 @@ ROOMS = {
     "clean": ["docs/how-to/clean-a-corpus.md", "docs/how-to/from-a-translation-memory.md"],
     "service": [],
     "variants": [],
+    "comparison": [],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),
         *("scripts/multi30k_full.py", "tests/test_chain.py"),  # the chain back-translates
     ],
 }
-COMMANDS = {"page": "serve", "export": "export", "lab": "ablation", "augment": "back-translate"}
-COMMANDS |= {name: name for name in ("migrate", "course", "align", "clean")}
+COMMANDS = {
+    "page": "serve",
+    "export": "export",
+    "lab": "ablation",
+    "augment": "back-translate",
+    "comparison": "compare",
+}
+COMMANDS |= {"comparison": "compare"} | {name: name for name in ("migrate", "course", "align", "clean")}
 CORE = [
     *("config", "data", "checkpoint", "test_imports.py", "decoding/test_translator.py", "commands/test_cli.py"),
     "training/test_update.py",

@@ -52,16 +52,21 @@ def write(
 def write_translations(folder: Path, text: ParallelText, outputs: Mapping[str, Sequence[str]]) -> Path:
     """Write source, reference and each model's sentences (checkpoint → one per line) into `folder`/translations.
 
-    A model's file is named as in tables, such as `quickstart_best.txt`, with a number if that name is taken. Returns
-    that folder. Raises UserError where a file cannot be written.
+    Returns that folder. Raises UserError where a file cannot be written.
     """
-    sides: dict[str, Sequence[str]] = {"source": text.source, "reference": text.target}
-    for name, sentences in zip(display_names(list(outputs)), outputs.values(), strict=True):
-        stem = "_".join(name.removesuffix(".safetensors").replace("/", " ").split()).strip(".") or "model"
-        names = chain([stem], (f"{stem}_{number}" for number in count(2)))
-        sides[next(name for name in names if name not in sides)] = sentences
-    lines = {f"{name}.txt": "".join(f"{s}\n" for s in sentences).encode() for name, sentences in sides.items()}
+    names = ["source", "reference", *text_names(list(outputs))]
+    sides = zip(names, [text.source, text.target, *outputs.values()], strict=True)
+    lines = {f"{name}.txt": "".join(f"{s}\n" for s in sentences).encode() for name, sentences in sides}
     return _write_all(folder / "translations", lines)[0].parent
+
+
+def text_names(checkpoints: Sequence[str]) -> list[str]:
+    """The names of the files of translations: as in tables, such as quickstart_best, with a number if one is taken."""
+    taken = ["source", "reference"]
+    for name in display_names(checkpoints):
+        stem = "_".join(name.removesuffix(".safetensors").replace("/", " ").split()).strip(".") or "model"
+        taken.append(next(n for n in chain([stem], (f"{stem}_{i}" for i in count(2))) if n not in taken))
+    return taken[2:]
 
 
 def table(evaluations: Sequence[ModelEvaluation], comparisons: Sequence[Comparison] = ()) -> str:

@@ -1,0 +1,1 @@
+"""The command `nmt compare`: where two systems' translations differ; and accuracy on contrastive pairs."""

@@ -127,14 +127,20 @@ def fitted(translator: Translator, text: ParallelText) -> list[float]:
 
 
 def flagged_tokens(translator: Translator, translation: Translation) -> tuple[list[int], list[int]]:
-    """The positions of the source tokens of omitted words, and of the translation's tokens of added words."""
+    """The positions of the source tokens of omitted words, and of the translation's tokens of added words.
+
+    Punctuation that is written together with a word is not among them.
+    """
     [one] = checked(translator, [translation])
     sides = (one.source_tokens, one.source, one.missing.omitted), (one.tokens, one.text, one.missing.added)
     omitted, added = (
         np.flatnonzero(token_shares(without_end(tokens), text.split())[list(flagged)].sum(axis=0)).tolist()
         for tokens, text, flagged in sides
     )
-    return omitted, added
+    return (
+        [position for position in omitted if any(map(str.isalnum, one.source_tokens[position]))],
+        [position for position in added if any(map(str.isalnum, one.tokens[position]))],
+    )
 
 
 def explained(translator: Translator, translation: Translation) -> dict[str, list[int] | None]:

@@ -79,6 +79,10 @@ def test_made_up_omissions_and_additions_are_named(bundled: Translator) -> None:
     omitted, added = flagged_tokens(bundled, translation(SOURCE, SHORT, bundled))
     tokens = bundled.source.tokenize(SOURCE)
     assert "▁strand" in "".join(tokens[t] for t in omitted)
+    all_words = replace(bundled, word_thresholds=[-1e9, -1e9])  # "entlang." among them, and no full stop
+    assert all(
+        any(map(str.isalnum, tokens[t])) for t in flagged_tokens(all_words, translation(SOURCE, SHORT, bundled))[0]
+    )
     assert added == []
 
 

@@ -60,6 +60,15 @@ def test_a_translation_is_the_translators(client: TestClient, translator: Transl
     assert without == answer | {"attention": None}
 
 
+def test_each_sentence_of_a_text_is_translated_by_itself(client: TestClient, translator: Translator) -> None:
+    sentences = ["Ba de Fi Go.", "Hu ja."]
+    [expected] = translator.translate([" ".join(sentences)])
+    assert expected.text == " ".join(one.text for one in translator.translate(sentences))
+    answer = client.post("/api/translate", json={"text": " ".join(sentences)}).json()
+    assert (answer["text"], answer["attention"]) == (expected.text, None)
+    assert [part["source"] for part in answer["sentences"]] == sentences
+
+
 def test_html_is_translated_with_markup(
     client: TestClient, translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

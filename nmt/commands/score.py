@@ -7,7 +7,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from nmt import addons
 from nmt.commands.options import Parser, add_device_options, positive, set_threads
+from nmt.system.errors import UserError
 from nmt.system.wording import counted
 
 BLOCK = 4096  # pairs that are scored before their lines are printed
@@ -17,15 +19,21 @@ def parser() -> Parser:
     parser = Parser(prog="nmt score", description=__doc__)
     add = parser.add_argument
     add("checkpoints", nargs="+", metavar="CHECKPOINT", help="a model; several are an ensemble")
-    add("--source", type=Path, required=True, metavar="FILE", help="source sentences, one per line")
-    add("--target", type=Path, required=True, metavar="FILE", help="their translations, line by line")
+    add("--source", type=Path, metavar="FILE", help="source sentences, one per line")
+    add("--target", type=Path, metavar="FILE", help="their translations, line by line")
     add("--per-token", action="store_true", help="divide each by its number of tokens, <eos> included")
     add("--batch-size", type=positive, default=64, metavar="N", help="pairs scored at once (default: 64)")
     add_device_options(parser)
+    if (room := addons.offered("contrastive")) is not None:
+        room.add_option(parser)
     return parser
 
 
 def run(options: argparse.Namespace) -> int:
+    if getattr(options, "contrastive", None) is not None:
+        return int(addons.offered("contrastive").run(options))
+    if options.source is None or options.target is None:
+        raise UserError("nmt score needs a text and its translations: give --source and --target")
 
     from nmt.text.corpus import read_pairs
     from nmt.training.loss import perplexity

@@ -5,4 +5,5 @@ from nmt.addons import AddOn
 ADDON = AddOn(
     package="nmt.comparison",
     commands={"compare": "show where systems differ: by length, frequency, part of speech, sentence and n-gram"},
+    offers={"contrastive": "nmt.comparison.contrastive"},
 )

@@ -18,6 +18,7 @@ HOME = {  # the add-on of each command that the project itself has outside the c
     **{name: name for name in ("migrate", "course", "align", "clean")},
     "compare": "comparison",
     "ablation": "lab",
+    "split": "clean",
     "back-translate": "augment",
 }
 

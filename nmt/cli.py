@@ -28,7 +28,6 @@ COMMANDS = {  # modules of nmt.commands with their purposes; add-ons register mo
     "translate": "translate sentences, a file or standard input",
     "evaluate": "score models on a test set, also by sentence length, and compare them",
     "score": "print how probable a model finds given translations",
-    "split": "make training, validation and test sets from one pair of files",
     "average": "average checkpoints of one run, or of runs from one checkpoint; store one in 16 or 8 bits",
 } | {name: purpose for name, (_, purpose) in _ADDED.items()}
 

@@ -1,9 +1,12 @@
-"""What cleaning adds: the command `nmt clean`, and what `nmt train` reports of its text."""
+"""What cleaning adds: the commands `nmt clean` and `nmt split`, and what `nmt train` reports of its text."""
 
 from nmt.addons import AddOn
 
 ADDON = AddOn(
     package="nmt.clean",
-    commands={"clean": "drop the pairs of a corpus that a model should not learn from"},
+    commands={
+        "clean": "drop the pairs of a corpus that a model should not learn from",
+        "split": "make training, validation and test sets from one pair of files",
+    },
     offers={"corpus_advice": "nmt.clean.advice"},
 )

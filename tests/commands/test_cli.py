@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -152,17 +151,3 @@ def test_help_says_what_each_command_is_for(
     monkeypatch.setattr("nmt.cli.COMMANDS", {name: COMMANDS[name] for name in COMMANDS if name != "ablation"})
     assert main(["ablation"]) == 2
     assert error_of(capsys) == "error: ablation belongs to the add-on nmt.lab, which is not installed\n"
-
-
-def test_python_runs_the_package_and_a_full_disk_is_said_though_the_output_was_kept_to_the_end(tmp_path: Path) -> None:
-    for name in ("text.de", "text.en"):
-        (tmp_path / name).write_text("".join(f"{n}\n" for n in range(9)), encoding="utf-8")
-    sets = ["split", "text.de", "text.en", "--output", "sets", "--validation", "2", "--test", "2"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "nmt", *sets], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, env=environment
-        )
-    assert done.returncode == 2
-    assert done.stderr.decode().startswith("error: cannot write the output (No space left on device)")
-    assert done.stderr.count(b"\n") == 1

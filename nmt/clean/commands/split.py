@@ -26,8 +26,8 @@ def parser() -> Parser:
 
 
 def run(options: argparse.Namespace) -> int:
+    from nmt.clean.splitting import split
     from nmt.data.splits import SPLITS
-    from nmt.data.splitting import split
 
     paths, sizes = (options.source, options.target), {"validation": options.validation, "test": options.test}
     languages = _languages(*paths)

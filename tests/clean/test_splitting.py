@@ -1,6 +1,9 @@
 """One pair of files becomes three sets: the same everywhere, with no pair in two of them."""
 
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +125,17 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     before = read(tmp_path / "a")
     assert "already exists" in refusal(files)
     assert read(tmp_path / "a") == before
+
+
+def test_python_runs_the_package_and_a_full_disk_is_said_though_the_output_was_kept_to_the_end(tmp_path: Path) -> None:
+    for name in ("text.de", "text.en"):
+        (tmp_path / name).write_text("".join(f"{n}\n" for n in range(9)), encoding="utf-8")
+    sets = ["split", "text.de", "text.en", "--output", "sets", "--validation", "2", "--test", "2"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "nmt", *sets], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, env=environment
+        )
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("error: cannot write the output (No space left on device)")
+    assert done.stderr.count(b"\n") == 1

@@ -64,6 +64,8 @@ class Server:
         if question.model not in self.models:
             raise Refusal(404, f"there is no model {question.model!r}: /api/models lists them")
         served = self.models[question.model]
+        if getattr(question, "glossary", ()) and not hasattr(served.translator, "protect"):
+            raise Refusal(422, "glossary: it needs nmt.constraints, which is not installed")
         limit = served.search.max_source_length
         splits = served.splits and isinstance(question, schemas.TranslateRequest)
         is_long = len(question.text) > most_characters(limit)
@@ -224,6 +226,7 @@ def _translate(served: Served, go_on: GoOn, questions: Sequence[schemas.Translat
         report(position, answer)
 
     more: dict[str, Any] = {"markup": True} if first.format == "html" else {}
+    more |= {"glossary": dict(first.glossary)} if first.glossary else {}
     served.searching.translate(
         [str(question.text) for question in questions],
         n_best=first.n_best,
@@ -245,6 +248,7 @@ def _explain(server: Server, served: Served, question: schemas.ExplainRequest) -
         length_penalty=question.length_penalty,
         prefix=question.prefix,
         forced=dict(question.forced),
+        glossary=question.glossary,
         watch=server.queue.go_on,
     )
     languages = {one.source.language for one in server.models.values()}

@@ -7,14 +7,14 @@ it writes a given translation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from nmt import acceleration
 from nmt.config.reading import override_search
-from nmt.config.search import SearchConfig
 from nmt.decoding.beam_search import Candidates, Hypothesis
-from nmt.decoding.ensemble import TranslationModel, without_dropout
+from nmt.decoding.ensemble import without_dropout
 from nmt.decoding.translation import Translation
 from nmt.model.seq2seq import Seq2Seq
 from nmt.page.beam_tree import Node, beam_tree
@@ -48,13 +48,14 @@ def explain(
     length_penalty: float | None = None,
     prefix: Sequence[str] = (),
     forced: Mapping[int, int] | None = None,
+    glossary: Sequence[tuple[str, str]] = (),
     watch: Callable[[Candidates], None] = lambda _: None,
 ) -> Explanation:
     """Translate a sentence, and keep everything.
 
     `prefix` are the tokens that the translation begins with, `forced` the source positions that all attention lies on
-    at some target positions, both from 0. `watch` is called with each step of the search. An empty sentence has no
-    steps and no tree.
+    at some target positions, both from 0. `glossary` are pairs of a term and the translation that it must have. `watch`
+    is called with each step of the search. An empty sentence has no steps and no tree. Nothing is masked.
 
     Raises `UserError` for what `Translator.translate` refuses, for an ensemble, for a model without attention if
     something is forced, and for positions that do not exist.
@@ -69,6 +70,7 @@ def explain(
         candidates.append(step)
         watch(step)
 
+    more: dict[str, Any] = {"glossary": dict(glossary), "protect": False} if hasattr(translator, "protect") else {}
     find = partial(
         translator.translate,
         [sentence],
@@ -77,6 +79,7 @@ def explain(
         split=False,
         prefix=[prefix],
         attention=False,
+        **more,
     )
     [translation] = find(beam_size=search.beam_size, n_best=search.beam_size, watch=watch_all)
     ranked = translation.n_best or (translation,)
@@ -106,7 +109,7 @@ def read(translator: Translator, sentence: str, target: str) -> tuple[list[str],
 
 def prepared(translator: Translator) -> Translator:
     """The translator with its model prepared for inference in float32. It does not follow later changes of weights."""
-    return _by(translator, acceleration.for_inference(translator.model, "float32"), translator.search)
+    return replace(translator, model=acceleration.for_inference(translator.model, "float32"))
 
 
 def forced_translator(translator: Translator, sentence: str, forced: Mapping[int, int]) -> Translator:
@@ -129,13 +132,7 @@ def forced_translator(translator: Translator, sentence: str, forced: Mapping[int
                 f"a translation steps 0 to {most - 1}"
             )
     model = forcing(translator.model, forced) if forced else translator.model
-    return _by(translator, model, search)
-
-
-def _by(translator: Translator, model: TranslationModel, search: SearchConfig) -> Translator:
-    """The translator with another model and other settings."""
-    thresholds = translator.threshold, translator.rarity_threshold
-    return Translator(model, translator.source, translator.target, search, *thresholds)
+    return replace(translator, model=model, search=search)
 
 
 def _source(translator: Translator, sentence: str) -> list[int]:

@@ -26,8 +26,9 @@ Position = Annotated[int, Field(ge=0, le=10_000, strict=True), BeforeValidator(_
 
 
 class SearchRequest(Question):
-    """How to search; what is left out is as the model was trained with."""
+    """How to search; what is left out is as in training. `glossary`: terms, each with the translation it must have."""
 
+    glossary: Annotated[tuple[tuple[TokenText, TokenText], ...], Field(max_length=200)] = ()
     beam_size: BeamSize | None = Field(None, validation_alias=BEAM)
     length_penalty: Annotated[float, Field(ge=0, le=10, strict=True)] | None = None
 
@@ -43,9 +44,8 @@ class TranslateRequest(SearchRequest):
 
 
 class ExplainRequest(SearchRequest):
-    """A sentence to explain, and the tokens that its translation begins with.
-
-    `forced` are pairs of a target and a source position, from 0: at that step all attention lies there.
+    """A sentence to explain; `prefix`: the tokens that its translation begins with; `forced`: pairs of a target and a
+    source position, from 0, where all attention lies.
     """
 
     prefix: Annotated[tuple[TokenText, ...], Field(max_length=1000)] = ()

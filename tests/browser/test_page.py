@@ -51,6 +51,21 @@ def test_it_translates_while_one_types_and_markup_is_text(open_page: Opener, tra
         assert page.locator("main img[src=x], main b").count() == 0
 
 
+def test_terms_of_a_glossary_are_written_marked_and_in_the_address(open_page: Opener) -> None:
+    page = open_page()
+    page.get_by_label("Sentence", exact=True).fill("Ein Mann spielt Gitarre. Ein Hund schläft.")
+    expect(page.locator("#sentences button")).to_have_count(2)
+    glossary = page.get_by_label("Glossary")
+    glossary.fill("Gitarre = banjo; Hund =")
+    glossary.press("Enter")
+    expect(page.locator("#said .term")).to_have_text(["banjo"])
+    expect(page.locator("#sentences button").first).to_contain_text("banjo")
+    again = page.context.new_page()
+    again.goto(page.url)
+    expect(again.locator("#said .term")).to_have_text(["banjo"])
+    assert again.get_by_label("Glossary").input_value() == "Gitarre = banjo"
+
+
 def test_attention_is_drawn_as_lines_and_cells(open_page: Opener, explained: Explanation, keep: Keeper) -> None:
     page = open_page("#words=0")
     weights = weights_of(explained)

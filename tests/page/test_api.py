@@ -19,7 +19,7 @@ from nmt.page.app import make_app
 from nmt.page.explanation import explain, read
 from nmt.page.security import LARGEST_BODY
 from nmt.system.errors import CONTROLS
-from nmt.translator import Translator
+from nmt.translator import Translator, translator_type
 
 Maker = Callable[..., tuple[Config, Translator]]
 BASE = "http://127.0.0.1:8000"
@@ -67,6 +67,18 @@ def test_each_sentence_of_a_text_is_translated_by_itself(client: TestClient, tra
     answer = client.post("/api/translate", json={"text": " ".join(sentences)}).json()
     assert (answer["text"], answer["attention"]) == (expected.text, None)
     assert [part["source"] for part in answer["sentences"]] == sentences
+
+
+def test_terms_have_their_translations(client: TestClient, translator: Translator, make_translator: Maker) -> None:
+    [plain] = translator.translate([SENTENCE])
+    word = next(w for w in translator.target.vocabulary.tokens if w.isalpha() and w not in plain.text)
+    question = {"text": SENTENCE, "glossary": [["Ba", word]]}
+    assert "nmt.constraints" in client.post("/api/explain", json=question).json()["error"]
+    config = make_translator()[0]
+    able = translator_type(config)(translator.model, translator.source, translator.target, translator.search)
+    with TestClient(make_app({"1": ("one", able)}), base_url=BASE) as other:
+        for address in ("translate", "explain") if hasattr(able, "protect") else ():  # without that add-on, none
+            assert word in other.post(f"/api/{address}", json=question).json()["tokens"]
 
 
 def test_html_is_translated_with_markup(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { fromAddress, toAddress } from "../../nmt/page/static/state.js";
+import { fromAddress, termsOf, toAddress, writtenTerms } from "../../nmt/page/static/state.js";
 import { answerFrom } from "../../nmt/page/static/stored.js";
 
 const read = (hash) => {
@@ -23,6 +23,7 @@ test("what an address holds is what was shown", () => {
       [0, 3],
       [2, 1],
     ],
+    glossary: [["Hund & Co", "hound; pack = many"]],
     step: 4,
     mind: 2,
     node: 11,
@@ -38,6 +39,16 @@ test("what an address holds is what was shown", () => {
     side: "source",
   };
   assert.deepEqual(read(toAddress(state)), state);
+});
+
+test("terms are read as they are written, and what is not whole is left out", () => {
+  const terms = [
+    ["Hund", "hound"],
+    ["grüne Wiese", "green lawn"],
+  ];
+  assert.deepEqual(termsOf(" Hund=hound;grüne Wiese = green lawn ; Katze =; = cat; a = b = c"), terms);
+  assert.deepEqual(termsOf(writtenTerms(terms)), terms);
+  assert.deepEqual(read("#glossary=[[1,2],[%22a%22,%22%22],[%22a%22,%22b%22]]").glossary, [["a", "b"]]);
 });
 
 test("an address without anything, or with anything, gives a state that can be shown", () => {

@@ -14,6 +14,7 @@ export function showSaid(place, found, state, actions) {
   place.replaceChildren();
   const tokens = found.target.map((/** @type {any} */ { token }) => token);
   const texts = withCase(tokens);
+  const ofTerms = tokensOfTerms(found);
   for (const unit of unitsOf(found.target, state.words)) {
     const t = mainOf(unit, found.target);
     const probability = probabilityOf(found, unit);
@@ -32,12 +33,30 @@ export function showSaid(place, found, state, actions) {
     word.title = `${means}probability ${probability.toFixed(3)}`;
     if (isAdded) word.title += "; the source may have no such word";
     if (unit.tokens.length > 1) word.title += `, the product of those of its ${unit.tokens.length} pieces`;
+    const isTerm = unit.tokens.every((at) => ofTerms.has(at));
+    if (isTerm) word.classList.add("term");
+    if (isTerm) word.title += "; of the glossary";
     word.dataset.word = String(found.target[t].word);
     word.dataset.tokens = unit.tokens.join();
     word.id = `said-${t}`;
     word.addEventListener("click", () => actions.reconsider(t));
     place.append(word);
   }
+}
+
+/** The tokens of the translation that a glossary asked for. @param {any} found @returns {Set<number>} */
+function tokensOfTerms({ target, question }) {
+  const units = unitsOf(target, true);
+  const small = units.map(({ label }) => label.toLowerCase());
+  const found = new Set();
+  for (const [, term] of question?.glossary ?? []) {
+    const words = term.toLowerCase().split(/\s+/);
+    small.forEach((_, i) => {
+      if (words.every((/** @type {string} */ word, /** @type {number} */ n) => small[i + n] === word))
+        units.slice(i, i + words.length).forEach(({ tokens }) => tokens.forEach((at) => found.add(at)));
+    });
+  }
+  return found;
 }
 
 /** @param {any} found @param {import("./tokens.js").Unit} unit */
@@ -54,6 +73,7 @@ export function legendOf(found, joined) {
   return [
     ...signs.map((sign) => `${sign}: ${MARKS[sign]}.`),
     ...(unsure ? ["Dotted: probability below 0.5."] : []),
+    ...(tokensOfTerms(found).size ? ["Green line: of the glossary."] : []),
     ...(found.added?.length ? ["Wavy: the source may have no such word."] : []),
   ].join(" ");
 }

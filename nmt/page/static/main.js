@@ -15,7 +15,7 @@ import { showRuns } from "./runs.js";
 import { showSet } from "./test_set.js";
 import { betterModel, copied, doubtsAbout, legendOf, showSaid, showTold } from "./hypothesis.js";
 import { sentenceOf, showSentences } from "./sentences.js";
-import { forcedOnto, fromAddress, replacedBy, toAddress } from "./state.js";
+import { forcedOnto, fromAddress, replacedBy, termsOf, toAddress, writtenTerms } from "./state.js";
 import { showSteps } from "./steps.js";
 import { makeTabs, markTab } from "./tabs.js";
 import { showTree } from "./tree.js";
@@ -37,6 +37,7 @@ const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.ge
 const text = /** @type {HTMLTextAreaElement} */ (at("text"));
 const model = /** @type {HTMLSelectElement} */ (at("model"));
 const beam = /** @type {HTMLInputElement} */ (at("beam"));
+const glossary = /** @type {HTMLInputElement} */ (at("glossary"));
 const words = /** @type {HTMLInputElement} */ (at("words"));
 const examples = /** @type {HTMLSelectElement} */ (at("examples"));
 const mind = /** @type {HTMLDialogElement} */ (at("mind"));
@@ -49,7 +50,10 @@ let state = fromAddress(firstSentence);
 const NOTHING = { source: [], target: [], tokens: [], steps: [], tree: [], greedy: { tokens: [] } };
 /** The answer to `found.question`. @type {any} */
 let found = NOTHING;
-const questionOf = ({ model, text, prefix, forced, beam } = state) => ({ model, text, prefix, forced, beam });
+const questionOf = ({ model, text, prefix, forced, beam, glossary } = state) => ({
+  ...{ model, text, prefix, forced, beam },
+  ...(glossary.length && { glossary }),
+});
 /** The question that was put last, unless it failed. */
 let asked = "";
 const isAsked = () => asked === JSON.stringify(questionOf());
@@ -182,7 +186,7 @@ function renderAll() {
   const other = found.model && betterModel(found, found.model, models);
   at("switch").hidden = !other;
   at("switch").textContent = other ? `Translate with ${other.name} instead` : "";
-  at("terms").textContent = termsOf(modelOf(state.model));
+  at("terms").textContent = termsOfUse(modelOf(state.model));
   at("hint").hidden = !found.steps.length;
   at("legend").textContent = legendOf(found, state.words);
   at("score").textContent = found.steps.length ? `score ${found.score.toFixed(3)}` : "";
@@ -213,7 +217,7 @@ function renderAll() {
 }
 
 /** @param {any} one */
-const termsOf = (one) => (one?.terms ? `Model ${one.name}: ${one.terms}.` : "");
+const termsOfUse = (one) => (one?.terms ? `Model ${one.name}: ${one.terms}.` : "");
 
 /** What else was considered at a step, over the view. */
 function renderMind() {
@@ -238,6 +242,8 @@ function fillIn() {
   inLanguage(text, own?.source_language);
   inLanguage(at("said"), own?.target_language);
   words.checked = state.words;
+  if (JSON.stringify(termsOf(glossary.value)) !== JSON.stringify(state.glossary))
+    glossary.value = writtenTerms(state.glossary);
   showExamples();
   beam.value = String(state.beam ?? own?.beam_size ?? 5);
 }
@@ -284,6 +290,8 @@ function begin() {
     state = { ...state, text: text.value, whole: "", prefix: [], forced: [], step: 0, mind: null, node: null };
     pause = setTimeout(() => (actions.remember({}), explain()), 120);
   });
+  at("glossary-row").hidden = !served;
+  glossary.addEventListener("change", () => actions.change({ glossary: termsOf(glossary.value), prefix: [] }, true));
   words.addEventListener("change", () => actions.change({ words: words.checked }, false));
   examples.addEventListener("change", () => {
     const chosen = { text: examples.value, whole: "", prefix: [], forced: [], step: 0, mind: null };
@@ -330,7 +338,7 @@ async function load() {
     text.readOnly = true;
     beam.disabled = true;
   }
-  const offered = models.map((one) => Object.assign(new Option(one.name, one.id), { title: termsOf(one) }));
+  const offered = models.map((one) => Object.assign(new Option(one.name, one.id), { title: termsOfUse(one) }));
   model.replaceChildren(...offered);
   follow();
   if (!served) return;

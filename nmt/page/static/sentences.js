@@ -6,19 +6,20 @@ import { element } from "./elements.js";
 
 const MAYBE_SEVERAL = /[.!?\n…。！？]["'”“»)\]]*\s*\S/;
 /** The sentences of the text in the box, if it has several, as a model translates them.
- * @type {{model: string, text: string, sentences: any[]}} */
-let split = { model: "", text: "", sentences: [] };
+ * @type {{asked: string, sentences: any[]}} */
+let split = { asked: "", sentences: [] };
 
 /** The text in the box, if it has several sentences, and the one that is looked at: the first, until another is chosen.
  * @param {import("./state.js").State} state @param {boolean} hasModel @param {AbortSignal} signal
  * @returns {Promise<{whole: string, text: string}>} */
-export async function sentenceOf({ model, text, whole: before }, hasModel, signal) {
+export async function sentenceOf({ model, text, whole: before, glossary }, hasModel, signal) {
   const whole = before || text;
-  if (split.model !== model || split.text !== whole) {
-    const question = { model, text: whole, attention: false };
+  const question = { model, text: whole, attention: false, ...(glossary.length && { glossary }) };
+  const asked = JSON.stringify(question);
+  if (split.asked !== asked) {
     const asks = live && hasModel && MAYBE_SEVERAL.test(whole.trim());
     const sentences = asks ? (await ask("/api/translate", question, signal)).sentences : [];
-    if (!signal.aborted) split = { model, text: whole, sentences };
+    if (!signal.aborted) split = { asked, sentences };
   }
   const sources = split.sentences.map(({ source }) => source);
   if (!sources.length) return { whole: "", text: whole };

@@ -12,6 +12,7 @@
  * @property {string} part of the attention: a head from 1, "sentence", "within" each sentence, or all of it
  * @property {string[]} prefix the tokens that the translation begins with
  * @property {[number, number][]} forced pairs of a target and a source position
+ * @property {[string, string][]} glossary terms and the translations that they must have
  * @property {number} step
  * @property {number | null} mind the step whose other words are shown
  * @property {number | null} node the hypothesis of the search that is pointed at
@@ -42,6 +43,7 @@ export function fromAddress(example) {
     part: /^([1-9]\d?|sentence|within)$/.exec(given.get("part") ?? "")?.[0] ?? "",
     prefix: list(given.get("prefix")).filter((token) => typeof token === "string" && token),
     forced: list(given.get("forced")).filter(isPair),
+    glossary: list(given.get("glossary")).filter(isTerm),
     step: Math.max(0, Math.trunc(Number(given.get("step"))) || 0),
     mind: number(given.get("mind")),
     node: number(given.get("node")),
@@ -83,6 +85,7 @@ export function toAddress(state) {
   if (state.part) parts.set("part", state.part);
   if (state.prefix.length) parts.set("prefix", JSON.stringify(state.prefix));
   if (state.forced.length) parts.set("forced", JSON.stringify(state.forced));
+  if (state.glossary.length) parts.set("glossary", JSON.stringify(state.glossary));
   if (state.step) parts.set("step", String(state.step));
   if (state.mind !== null) parts.set("mind", String(state.mind));
   if (state.node !== null) parts.set("node", String(state.node));
@@ -112,6 +115,21 @@ function list(text) {
   } catch {
     return [];
   }
+}
+
+/** The terms of "term = translation; term = translation". What is not whole yet is left out.
+ * @param {string} text @returns {[string, string][]} */
+export function termsOf(text) {
+  const pairs = text.split(/[;\n]/).map((pair) => pair.split("=").map((side) => side.trim()));
+  return /** @type {[string, string][]} */ (pairs.filter(isTerm));
+}
+
+/** @param {[string, string][]} glossary */
+export const writtenTerms = (glossary) => glossary.map((pair) => pair.join(" = ")).join("; ");
+
+/** @param {any} pair */
+function isTerm(pair) {
+  return Array.isArray(pair) && pair.length === 2 && pair.every((side) => typeof side === "string" && side);
 }
 
 /** @param {any} pair */

@@ -174,8 +174,8 @@ def sizes(translator: Translator) -> dict[str, int]:
         "source_types": len(translator.source.vocabulary),
         "target_types": len(translator.target.vocabulary),
         "embedding": model.decoder.embedding.embedding_dim,
-        "encoder": model.encoder.rnn.hidden_size,
-        "decoder": model.decoder.rnn.recurrent[0].weight.shape[1],
+        "encoder": model.encoder.memory_size // 2,
+        "decoder": model.decoder.sizes.hidden,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
     }
 

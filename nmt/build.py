@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from nmt.components import SCOPES, SCORES
+from nmt.components import CELLS, SCOPES, SCORES
 from nmt.config.model import AttentionConfig, ModelConfig
 from nmt.model.attention import Attention, FixedContext
 from nmt.model.bahdanau import BahdanauDecoder
@@ -73,7 +73,8 @@ def _assemble(config: ModelConfig, source_types: int, target_types: int, segment
     embedding, settings = Embedding(target_types, config.embedding_size), config.encoder
     source_embedding = embedding if config.tied_embeddings == "all" else Embedding(source_types, config.embedding_size)
     sizes, rates = (settings.hidden_size, settings.layers), (settings.dropout, config.embedding_dropout)
-    encoder = Encoder(source_embedding, *sizes, *rates, settings.self_attention, config.cell)
+    rnn = CELLS[config.cell].bidirectional(config.embedding_size, *sizes, settings.dropout)
+    encoder = Encoder(source_embedding, rnn, 2 * settings.hidden_size, *rates, settings.self_attention)
     model = Seq2Seq(encoder, _make_decoder(config, embedding, encoder.memory_size, segment_ends))
     _tie(model, config)
     return model
@@ -97,7 +98,7 @@ def _make_decoder(
         layers=config.decoder.layers,
         embedding_dropout=config.embedding_dropout,
         dropout=config.decoder.dropout,
-        cell=config.cell,
+        cell=CELLS[config.cell],
     )
     match config.attention.wiring:
         case "bahdanau" | "none":

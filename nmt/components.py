@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nmt.registry import Registry
 
 if TYPE_CHECKING:
+    from nmt.model.cells import Cell
     from nmt.model.scopes import Scope
     from nmt.model.scores import Score
     from nmt.optimizers import Optimizer
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 SCORES: Registry[Score] = Registry("nmt.model.scores:Score")
 SCOPES: Registry[Scope] = Registry("nmt.model.scopes:Scope", "nmt.model.variants")
+CELLS: Registry[Cell] = Registry("nmt.model.cells:Cell")
 OPTIMIZERS: Registry[Optimizer] = Registry("nmt.optimizers:Optimizer")
 LEARNING_RATE_SCHEDULES: Registry[LearningRateSchedule] = Registry("nmt.schedules.learning_rate:LearningRateSchedule")
 TEACHER_FORCING_SCHEDULES: Registry[TeacherForcingSchedule] = Registry(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from nmt.components import SCOPES, SCORES
+from nmt.components import CELLS, SCOPES, SCORES
 from nmt.registry import BelowOne, Count, Section, spelled
 
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
@@ -115,7 +115,7 @@ class ModelConfig(Section):
     """Dropout of the numbers of embeddings."""
     tied_embeddings: Literal["none", "target", "all"] = "none"
     """Which layers share one matrix. `target`: the decoder's input and output. `all`: the encoder's input, too."""
-    cell: Literal["gru", "lstm"] = "gru"
+    cell: Annotated[str, CELLS] = "gru"
     """What encoder and decoder are made of."""
     encoder: EncoderConfig = Field(default_factory=EncoderConfig)
     """The encoder."""

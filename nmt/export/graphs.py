@@ -89,8 +89,9 @@ class _Encode(nn.Module):
 
 
 def _with_operator(model: Seq2Seq) -> Seq2Seq:
-    """The model, whose encoder runs ONNX's own recurrent operator. It shares its other layers."""
-    return with_child(model, "encoder", with_child(model.encoder, "rnn", RecurrentOperator(model.encoder.rnn)))
+    """The model, whose encoder runs ONNX's own recurrent operator, if it has one. It shares its other layers."""
+    operator = RecurrentOperator(rnn) if isinstance(rnn := model.encoder.rnn, nn.RNNBase) else rnn
+    return with_child(model, "encoder", with_child(model.encoder, "rnn", operator))
 
 
 class _Step(nn.Module):

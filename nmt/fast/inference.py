@@ -27,7 +27,7 @@ from nmt.fast.processor import keep_freed_memory
 from nmt.fast.products import few_sizes, prefers_onednn, products_in
 from nmt.fast.recurrent import gru_update
 from nmt.model.attention import Memory
-from nmt.model.cells import Cell
+from nmt.model.cells import GatedCell
 from nmt.model.decoder import DecoderState
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system.errors import UserError
@@ -93,7 +93,7 @@ def _pack(model: nn.Module, kind: type[PackedLinear]) -> None:
         for name, child in parent.named_children():
             if isinstance(child, nn.Linear):
                 setattr(parent, name, kind(child.get_parameter("weight"), child.bias))
-            elif isinstance(child, Cell) and type(child) in _CELLS:
+            elif isinstance(child, GatedCell) and type(child) in _CELLS:
                 child.__class__ = _CELLS[type(child)]
                 child.product = kind(child.weight, child.bias)
 
@@ -160,5 +160,5 @@ class InferenceLSTMCell(FastLSTMCell):
         return self.product(hidden)
 
 
-_CELLS: dict[type[Cell], type[Cell]] = {FastGRUCell: InferenceGRUCell, FastLSTMCell: InferenceLSTMCell}
+_CELLS: dict[type[GatedCell], type[GatedCell]] = {FastGRUCell: InferenceGRUCell, FastLSTMCell: InferenceLSTMCell}
 _PACKED = {"float32": PackedLinear, "bf16": PackedBFloat16Linear, "int8": PackedInt8Linear}

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nmt.model.attention import Attention, FixedContext, Memory
-from nmt.model.cells import CELLS, Gates
+from nmt.model.cells import Gates
 from nmt.model.decoder import Decoder, DecoderSizes, DecoderState, StepResult
 from nmt.model.layers import Linear
 
@@ -38,7 +38,7 @@ class BahdanauDecoder(Decoder):
     ) -> None:
         joined = sizes.hidden + sizes.context + embedding.embedding_dim
         super().__init__(embedding, attention, sizes, output_inputs=joined if readout == "linear" else sizes.readout)
-        self.context_gates = Gates(CELLS[sizes.cell], sizes.context, sizes.hidden, bias=False)
+        self.context_gates = Gates(sizes.cell, sizes.context, sizes.hidden, bias=False)
         self.kind = readout
         if readout != "linear":
             self.readout = Linear(joined, sizes.readout * (2 if readout == "maxout" else 1))

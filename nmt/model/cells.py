@@ -1,24 +1,24 @@
-"""GRU and LSTM cells, and stacks of them: what both decoders run on.
+"""Recurrent cells, the GRU and the LSTM, and stacks of them: what encoder and decoders run on.
 
 A cell is given the input's share of its gates, W x + b, which `Gates` computes: for a whole target sequence at once
 where the inputs are known beforehand.
 
-Shapes: N rows, B sentences, T steps, H state, G = 3H (GRU) or 4H (LSTM) gates.
+Shapes: N rows, B sentences, T steps, H state, G gates: 3H of a GRU, 4H of an LSTM.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from nmt.model.encoder import BidirectionalGRU, BidirectionalLSTM
 from nmt.model.layers import Linear, glorot, open_forget_gates, orthogonal
-
-CellName: TypeAlias = Literal["gru", "lstm"]
 
 
 class Gates(Linear):
@@ -35,10 +35,31 @@ class Gates(Linear):
 
 
 class Cell(nn.Module, ABC):
-    """A cell with `weight` (G H) and `bias` (G) of its recurrent gates. Each gate's first weight is orthogonal."""
+    """A recurrence, called as `Cell(hidden)` with H.
 
-    gates: ClassVar[int]
-    states: ClassVar[int]  # tensors of a layer's state
+    The class docstring begins with the formula and, in parentheses, its paper: the documents show both.
+    """
+
+    name: ClassVar[str]  # in configs
+    gates: ClassVar[int]  # G / H
+    states: ClassVar[int]  # tensors of a layer's state; the first is the hidden state
+    bidirectional: ClassVar[Callable[..., nn.Module]]  # makes the encoder's layers: see `encoder.Bidirectional`
+
+    @abstractmethod
+    def forward(self, inputs: Float[Tensor, "N G"], *state: Float[Tensor, "N H"]) -> tuple[Tensor, ...]:
+        """The state after one step; `inputs` is the input's share of the gates."""
+
+    def sequence(self, inputs: Float[Tensor, "T B G"], *state: Float[Tensor, "B H"]) -> Float[Tensor, "T B H"]:
+        """The hidden states after each of T steps."""
+        hidden = []
+        for step in inputs.unbind(0):
+            state = self(step, *state)
+            hidden.append(state[0])
+        return torch.stack(hidden)
+
+
+class GatedCell(Cell):
+    """A cell with `weight` (G H) and `bias` (G) of its recurrent gates. Each gate's first weight is orthogonal."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -54,27 +75,15 @@ class Cell(nn.Module, ABC):
         """The state's share of the gates, U h + b."""
         return F.linear(hidden, self.weight, self.bias)
 
-    @abstractmethod
-    def forward(self, inputs: Float[Tensor, "N G"], *state: Float[Tensor, "N H"]) -> tuple[Tensor, ...]:
-        """The state after one step; `inputs` is the input's share of the gates."""
 
-    def sequence(self, inputs: Float[Tensor, "T B G"], *state: Float[Tensor, "B H"]) -> Float[Tensor, "T B H"]:
-        """The hidden states after each of T steps."""
-        hidden = []
-        for step in inputs.unbind(0):
-            state = self(step, *state)
-            hidden.append(state[0])
-        return torch.stack(hidden)
+class GRUCell(GatedCell):
+    """r, z = σ(W x + U h); n = tanh(W_n x + r ∘ (U_n h + b_n)); h' = (1 − z) ∘ n + z ∘ h (Cho et al. 2014).
 
-
-class GRUCell(Cell):
-    """The GRU of Cho et al. 2014 as `torch.nn.GRUCell` computes it (gates in the order reset, update, candidate).
-
-    r = σ(W_r x + U_r h);  z = σ(W_z x + U_z h);  n = tanh(W_n x + r ∘ (U_n h + b_n));  h' = (1 − z) ∘ n + z ∘ h.
+    As `torch.nn.GRUCell` computes it: gates in the order reset, update, candidate.
     """
 
-    gates = 3
-    states = 1
+    name, gates, states = "gru", 3, 1
+    bidirectional = BidirectionalGRU
 
     def forward(self, inputs: Float[Tensor, "N G"], *state: Float[Tensor, "N H"]) -> tuple[Tensor, ...]:
         (hidden,) = state
@@ -86,14 +95,14 @@ class GRUCell(Cell):
         return (candidate + update * (hidden - candidate),)
 
 
-class LSTMCell(Cell):
-    """The LSTM of Gers et al. 2000 as `torch.nn.LSTMCell` computes it (gates: input, forget, candidate, output).
+class LSTMCell(GatedCell):
+    """i, f, g, o = W x + U h; c' = σ(f) ∘ c + σ(i) ∘ tanh(g); h' = σ(o) ∘ tanh(c') (Gers et al. 2000).
 
-    c' = σ(f) ∘ c + σ(i) ∘ tanh(g);  h' = σ(o) ∘ tanh(c'). The forget gate's bias begins at 1, the others at 0.
+    As `torch.nn.LSTMCell` computes it, gates in this order. The forget gate's bias begins at 1, the others at 0.
     """
 
-    gates = 4
-    states = 2  # the hidden state, and the memory cell
+    name, gates, states = "lstm", 4, 2  # the hidden state, and the memory cell
+    bidirectional = BidirectionalLSTM
 
     def reset_parameters(self) -> None:
         super().reset_parameters()
@@ -111,20 +120,16 @@ def lstm_update(gates: Float[Tensor, "N G"], cell: Float[Tensor, "N H"]) -> tupl
     return torch.sigmoid(output) * torch.tanh(cell), cell
 
 
-CELLS: dict[CellName, type[Cell]] = {"gru": GRUCell, "lstm": LSTMCell}
-
-
 class RecurrentStack(nn.Module):
     """Layers of cells that take one step. The caller computes the input's share of the first layer's gates.
 
     A state is the layers' hidden states (N H), bottom first, then, of LSTMs, the layers' memory cells.
     """
 
-    def __init__(self, cell: CellName, hidden_size: int, layers: int, dropout: float) -> None:
+    def __init__(self, cell: type[Cell], hidden_size: int, layers: int, dropout: float) -> None:
         super().__init__()
-        kind = CELLS[cell]
-        self.upper = nn.ModuleList(Gates(kind, hidden_size, hidden_size) for _ in range(layers - 1))
-        self.recurrent = nn.ModuleList(kind(hidden_size) for _ in range(layers))
+        self.upper = nn.ModuleList(Gates(cell, hidden_size, hidden_size) for _ in range(layers - 1))
+        self.recurrent = nn.ModuleList(cell(hidden_size) for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, inputs: Float[Tensor, "N G"], state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

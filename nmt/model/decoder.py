@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
-from nmt.model.cells import CELLS, CellName, Gates, RecurrentStack
+from nmt.model.cells import Cell, Gates, GRUCell, RecurrentStack
 from nmt.model.encoder import Encoded
 from nmt.model.layers import Linear
 from nmt.model.special_tokens import BOS, PAD
@@ -47,7 +47,7 @@ class DecoderSizes:
     layers: int
     embedding_dropout: float  # of an embedding's values
     dropout: float  # between layers, and before the output layer
-    cell: CellName = "gru"
+    cell: type[Cell] = GRUCell
 
 
 class Decoder(nn.Module, ABC):
@@ -57,11 +57,10 @@ class Decoder(nn.Module, ABC):
         self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes, output_inputs: int
     ) -> None:
         super().__init__()
-        cell = CELLS[sizes.cell]
         self.sizes = sizes
-        self.layers, self.states = sizes.layers, sizes.layers * cell.states
+        self.layers, self.states = sizes.layers, sizes.layers * sizes.cell.states
         self.embedding = embedding
-        self.embedding_gates = Gates(cell, embedding.embedding_dim, sizes.hidden)
+        self.embedding_gates = Gates(sizes.cell, embedding.embedding_dim, sizes.hidden)
         self.attention = attention
         self.bridge = Linear(sizes.memory, self.states * sizes.hidden)
         self.rnn = RecurrentStack(sizes.cell, sizes.hidden, sizes.layers, sizes.dropout)

@@ -9,7 +9,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from nmt.model.cells import CellName
 from nmt.model.layers import glorot, open_forget_gates, orthogonal
 from nmt.model.variants.heads import SelfAttention
 
@@ -25,7 +24,7 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Embedding and a bidirectional GRU or LSTM, whose backward direction starts at each sentence's own last token.
+    """Embedding and a bidirectional `rnn`, whose backward direction starts at each sentence's own last token.
 
     With `self_attention` heads, if that is not 0, the memory is self-attention over their states.
     """
@@ -33,20 +32,19 @@ class Encoder(nn.Module):
     def __init__(
         self,
         embedding: nn.Embedding,
-        hidden_size: int,
-        layers: int,
+        rnn: nn.Module,
+        memory_size: int,
         dropout: float,
         embedding_dropout: float,
         self_attention: int = 0,
-        cell: CellName = "gru",
     ) -> None:
         super().__init__()
         self.embedding = embedding
         self.embedding_dropout = nn.Dropout(embedding_dropout)
-        self.rnn = BIDIRECTIONAL[cell](embedding.embedding_dim, hidden_size, layers, dropout)
+        self.rnn = rnn
         self.dropout = nn.Dropout(dropout)
-        self.memory_size = 2 * hidden_size
-        self.self_attention = SelfAttention(self.memory_size, self_attention) if self_attention else None
+        self.memory_size = memory_size
+        self.self_attention = SelfAttention(memory_size, self_attention) if self_attention else None
 
     def forward(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"]) -> Encoded:
         """Encode padded source ids. `lengths` count EOS, and are on the CPU."""
@@ -100,6 +98,3 @@ class BidirectionalGRU(Bidirectional, nn.GRU):  # type: ignore[misc]  # takes pa
 
 class BidirectionalLSTM(Bidirectional, nn.LSTM):  # type: ignore[misc]
     gates = 4
-
-
-BIDIRECTIONAL: dict[CellName, type[Bidirectional]] = {"gru": BidirectionalGRU, "lstm": BidirectionalLSTM}

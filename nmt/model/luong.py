@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.attention import Alignment, Attention, FixedContext, Memory
-from nmt.model.cells import CELLS, Gates
+from nmt.model.cells import Gates
 from nmt.model.decoder import Decoder, DecoderSizes, DecoderState, StepResult
 from nmt.model.encoder import Encoded
 from nmt.model.layers import Linear
@@ -27,7 +27,7 @@ class LuongDecoder(Decoder):
         self, embedding: nn.Embedding, attention: Attention | FixedContext, sizes: DecoderSizes, *, input_feeding: bool
     ) -> None:
         super().__init__(embedding, attention, sizes, output_inputs=sizes.hidden)
-        self.feed_gates = Gates(CELLS[sizes.cell], sizes.hidden, sizes.hidden, bias=False) if input_feeding else None
+        self.feed_gates = Gates(sizes.cell, sizes.hidden, sizes.hidden, bias=False) if input_feeding else None
         self.combine = Linear(sizes.context + sizes.hidden, sizes.hidden, bias=False)
 
     def initial_state(self, encoded: Encoded) -> DecoderState:

@@ -6,16 +6,17 @@ from support.all_pairs import all_pairs
 from support.attention_cases import draw
 from support.tiny_models import randomise
 
+from nmt.components import CELLS
 from nmt.fast import modules
 from nmt.fast.modules import FASTER
 from nmt.fast.products import products_in
-from nmt.model.encoder import BIDIRECTIONAL, Bidirectional
+from nmt.model.encoder import Bidirectional
 
 E, HIDDEN, LENGTHS = 4, 3, (4, 8, 1, 6)
 
 
 def make(layers, dropout=0.0, cell="gru"):
-    rnn = BIDIRECTIONAL[cell](E, HIDDEN, layers, dropout).double()
+    rnn = CELLS[cell].bidirectional(E, HIDDEN, layers, dropout).double()
     randomise(rnn)
     return rnn
 

@@ -8,6 +8,7 @@ from support.attention_cases import assert_gradients_are_those_of_finite_differe
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
+from nmt.components import CELLS
 from nmt.data.batching import pad
 from nmt.decoding.beam_search import select
 from nmt.model.cells import RecurrentStack
@@ -26,7 +27,7 @@ COVERING = [variant for variant in tiny.VARIANTS if variant.extra == "coverage"]
 def test_the_stack_is_torchs_taken_step_by_step(cell, kind, layers):
     n, steps, inputs, hidden = 4, 6, 3, 5
     rnn = kind(inputs, hidden, layers, batch_first=True).double()
-    stack = RecurrentStack(cell, hidden, layers, dropout=0.5).double().eval()
+    stack = RecurrentStack(CELLS[cell], hidden, layers, dropout=0.5).double().eval()
     tiny.randomise(rnn)
     for layer in range(layers):
         stack.recurrent[layer].weight.data = getattr(rnn, f"weight_hh_l{layer}").data

@@ -8,6 +8,7 @@ from support.formulas import bidirectional
 from support.tiny_models import SOURCE_TYPES, randomise, rnn_weights
 from torch import nn
 
+from nmt.components import CELLS
 from nmt.model.encoder import Encoder
 from nmt.model.variants.heads import SelfAttention
 
@@ -17,7 +18,8 @@ TOLERANCE = {"rtol": 0, "atol": 1e-12}
 
 
 def make(layers, dropout=0.0, cell="gru"):
-    encoder = Encoder(nn.Embedding(SOURCE_TYPES, E), HIDDEN, layers, dropout, 0.0, cell=cell).double()
+    rnn = CELLS[cell].bidirectional(E, HIDDEN, layers, dropout)
+    encoder = Encoder(nn.Embedding(SOURCE_TYPES, E), rnn, 2 * HIDDEN, dropout, 0.0).double()
     randomise(encoder)
     return encoder.eval()
 

@@ -9,16 +9,17 @@ import pytest
 import torch
 
 from nmt.build import build_model
-from nmt.components import SCOPES, SCORES
+from nmt.components import CELLS, SCOPES, SCORES
 from nmt.config.model import ModelConfig
 from nmt.data.batching import pad_source
+from nmt.model.cells import GatedCell
 from nmt.model.scopes import LocalScope
 from nmt.registry import options_of
 from nmt.text.codec import Codec
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import BOS, EOS, SPECIALS, Vocabulary
 from support.all_pairs import all_pairs
-from support.formulas import AttentionWeights, DecoderWeights, Memory, bidirectional, self_attention
+from support.formulas import AttentionWeights, DecoderWeights, Memory, OtherCell, bidirectional, self_attention
 
 torch.set_num_threads(1)  # the tensors here are so small that threads would only wait for each other
 
@@ -54,7 +55,7 @@ OTHERS = {
     "maxout": {"decoder": {"readout": "maxout"}},
     "linear": {"decoder": {"readout": "linear"}},
     "self_attention": {"encoder": {"self_attention": 2}},
-    "lstm": {"cell": "lstm"},
+    **{cell: {"cell": cell} for cell in CELLS if cell != "gru"},
 }
 LOCAL = [name for name, scope in SCOPES.items() if issubclass(scope, LocalScope)]
 # Each score, and each extra with the score that its paper used, or Luong's own
@@ -63,6 +64,7 @@ KINDS = [
     *(("additive" if extra == "coverage" else "general", extra) for extra in EXTRAS),
 ]
 FEEDINGS = [("bahdanau", False), ("luong", False), ("luong", True)]
+ADDED_CELLS = [cell for cell in CELLS if cell not in ("gru", "lstm")]
 OTHER = [
     Variant("none"),
     *(Variant(wiring, other=readout) for wiring in ("bahdanau", "none") for readout in ("maxout", "linear")),
@@ -76,6 +78,7 @@ OTHER = [
     Variant("luong", "additive", "local_m", other="self_attention"),
     Variant("bahdanau", "dot", extra="projected", other="maxout"),
     Variant("bahdanau", "general", "hierarchical", extra="heads", other="linear"),
+    *(Variant(w, input_feeding=f, other=cell) for cell, (w, f) in zip(ADDED_CELLS, cycle(FEEDINGS), strict=False)),
 ]
 
 
@@ -234,7 +237,7 @@ def decoder_weights(model, variant: Variant) -> DecoderWeights:
     elif variant.input_feeding:
         w_ih = np.concatenate([w_ih, _array(decoder.feed_gates.weight)], axis=1)
     inputs = [(w_ih, b_ih), *map(_linear, decoder.rnn.upper)]
-    layers = [(*i, *_linear(r)) for i, r in zip(inputs, decoder.rnn.recurrent, strict=True)]
+    layers = [layer_weights(*i, r) for i, r in zip(inputs, decoder.rnn.recurrent, strict=True)]
     (w_s, b_s), (w_y, b_y) = _linear(decoder.bridge), _linear(decoder.output)
     readout = {}
     if variant.wiring == "luong":
@@ -257,8 +260,18 @@ def decoder_weights(model, variant: Variant) -> DecoderWeights:
     )
 
 
-def rnn_weights(rnn: torch.nn.RNNBase):
-    """For each layer (forward, backward): W_ih, b_ih, W_hh, b_hh."""
+def layer_weights(w_ih, b_ih, cell):
+    """Of a GRU or LSTM: W_ih, b_ih, W_hh, b_hh."""
+    if isinstance(cell, GatedCell):
+        return (w_ih, b_ih, *_linear(cell))
+    return OtherCell(w_ih, b_ih, cell.name, _parameters(cell), [len(w_ih) // cell.gates] * cell.states)
+
+
+def rnn_weights(rnn: torch.nn.Module):
+    """For each layer (forward, backward) its weights, as `layer_weights` has them."""
+    if not isinstance(rnn, torch.nn.RNNBase):
+        layers = zip(rnn.rightward, rnn.leftward, strict=True)
+        return [[layer_weights(*_linear(one.gates), one.cell) for one in directions] for directions in layers]
     names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
 
     def of(suffix):

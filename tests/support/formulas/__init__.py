@@ -43,8 +43,32 @@ def lstm(x, h, c, weights):
     return sigmoid(o) * np.tanh(c), c
 
 
+@dataclass
+class OtherCell:
+    """A layer of another cell: the input's W and b, the cell's name and parameters, and the sizes of its state."""
+
+    w: np.ndarray
+    b: np.ndarray
+    name: str
+    parameters: dict
+    sizes: list
+
+    def __call__(self, x, state):
+        return formula_of("cells", self.name).step(self.w @ x + self.b, state, self.parameters)
+
+
+def state_sizes(weights):
+    """Of the tensors of a layer's state, the hidden state first."""
+    if isinstance(weights, OtherCell):
+        return weights.sizes
+    size = weights[2].shape[1]
+    return [size] * (len(weights[2]) // size - 2)
+
+
 def cell(x, state, weights):
-    """One step of a GRU, whose state is (h,), or of an LSTM, whose state is (h, c): the weights tell which."""
+    """One step of a GRU, whose state is (h,), of an LSTM, whose state is (h, c), or of another cell."""
+    if isinstance(weights, OtherCell):
+        return weights(x, state)
     size = weights[2].shape[1]
     return (gru(x, *state, weights),) if len(weights[2]) == 3 * size else lstm(x, *state, weights)
 
@@ -70,8 +94,7 @@ def bidirectional(inputs, layers):
 
 
 def one_direction(inputs, weights):
-    size = weights[2].shape[1]
-    state, outputs = (np.zeros(size),) * (len(weights[2]) // size - 2), []
+    state, outputs = [np.zeros(size) for size in state_sizes(weights)], []
     for x in inputs:
         state = cell(x, state, weights)
         outputs.append(state[0])
@@ -94,11 +117,12 @@ def self_attention(values, heads, p):
     return np.stack(new)
 
 
-# Scores and scopes: a file each, found by name
+# Scores, scopes and cells: a file each, found by name
 
 
 def formula_of(family, name):
-    """The NumPy module of a score or a scope: `support/formulas/{scores,scopes}/NAME.py`, or that beside its plugin."""
+    """The NumPy module of a score, scope or cell: `support/formulas/{scores,scopes,cells}/NAME.py`, or that beside its
+    plugin."""
     if plugin := sys.modules.get(f"nmt.config.plugins.{name}"):
         spec = spec_from_file_location(f"{name}_formula", Path(plugin.__file__).with_name(f"{name}_formula.py"))
         module = module_from_spec(spec)
@@ -199,7 +223,7 @@ class DecoderWeights:
     embedding: np.ndarray
     w_s: np.ndarray
     b_s: np.ndarray
-    layers: list  # of each layer's GRU or LSTM, whose first reads [E y; c] or [E y; h̃]
+    layers: list  # of each layer's cell, whose first reads [E y; c] or [E y; h̃]
     w_y: np.ndarray
     b_y: np.ndarray
     w_c: np.ndarray | None = None  # Luong
@@ -209,7 +233,7 @@ class DecoderWeights:
 
     def initial(self, values, final):
         """The first state: the bridge of the final states, h̃ = 0, no coverage."""
-        hidden = np.split(np.tanh(self.w_s @ final + self.b_s), len(self.w_s) // self.layers[0][2].shape[1])
+        hidden = np.split(np.tanh(self.w_s @ final + self.b_s), len(self.w_s) // state_sizes(self.layers[0])[0])
         coverage = np.zeros(len(values)) if self.attention.coverage else None
         return DecoderState(hidden, np.zeros_like(hidden[0]), 0, coverage)
 

@@ -1,0 +1,8 @@
+import numpy as np
+from support.formulas import sigmoid
+
+
+def step(gates, state, p):
+    z, candidate = np.split(gates, 2)
+    (h,) = state
+    return ((1 - sigmoid(z)) * h + sigmoid(z) * candidate,)

@@ -145,7 +145,7 @@ def test_translating_imports_what_the_model_needs_and_no_more(
     assert "torch" in loaded
     assert loaded & (tokenizers | others) == packages
     ours = loaded - {f"nmt.{room}{addon}" for room in ROOMS for addon in ("", ".addon", ".config")}
-    unwanted = ("training", "evaluation", *(room for room in ROOMS if room not in ("fast", "constraints")))
+    unwanted = ("training", "evaluation", *(room for room in ROOMS if room not in ("fast", "constraints", "variants")))
     assert not any(name.startswith(f"nmt.{folder}.") for name in ours for folder in unwanted)
 
 

@@ -4,6 +4,7 @@
 # make translate TEXT="…"   set up, translate German or English with a bundled model (ARGS="--from en" says which)
 # make serve   set up, open a page that shows the bundled models translating (ARGS="--port 9000 …")
 # make demo    set up, write build/demo: that page as static files, whose model runs in the browser (needs npm)
+# make playground   set up, write build/playground: a page on which attention is trained in the browser
 # make test    set up, run the tests but the long ones              make check   lint, format, types
 # make test-fast   a minute of them, which train nothing and start no other process
 # make test-long   the long ones: crashes, many processes, walks of hostile inputs, planted errors, whole trainings
@@ -36,7 +37,7 @@ FAST_TESTS := tests/config tests/text $(wildcard tests/fast) tests/decoding/test
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: course multi30k-full reference setup translate train compare serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo ablation bench clock
+.PHONY: course multi30k-full reference setup translate train compare serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo playground ablation bench clock
 setup: .venv/installed $(WITH:%=.venv/%-installed)
 
 .venv/installed: pyproject.toml constraints.txt
@@ -61,6 +62,11 @@ demo: setup $(DEMO)/index.html
 $(DEMO)/index.html: $(BUNDLED) build/npm/node_modules $(shell find nmt/export nmt/model nmt/page -type f -not -name '*.pyc')
 	rm -rf $(DEMO)
 	$(BIN)/python -m nmt export $(BUNDLED) --precision int8 --page build/npm/node_modules/onnxruntime-web --output $(DEMO)
+
+playground: setup
+	rm -rf build/playground
+	$(BIN)/python -m nmt.playground build/playground
+	@echo "Written: build/playground. To see it: python3 -m http.server --directory build/playground"
 
 build/npm/node_modules: nmt/export/browser/package-lock.json
 	@command -v npm > /dev/null || { echo "the page that translates in the browser needs npm: apt-get install nodejs npm"; exit 2; }
@@ -170,4 +176,5 @@ docs: .venv/docs-installed
 	    echo "The documents come without the page that translates in the browser: it needs npm (apt-get install nodejs npm)"; fi
 	$(SITE)
 	@rm -rf build/docs/demo; [ ! -d $(DEMO) ] || cp -r $(DEMO) build/docs/demo
+	@rm -rf build/docs/playground; [ ! -d nmt/playground ] || $(BIN)/python -m nmt.playground build/docs/playground
 	@echo "Written: build/docs/index.html"

@@ -26,6 +26,7 @@ setup(
         "nmt.text": ["*.tsv"],
         "nmt.comparison": ["*.css"],
         "nmt.page": ["static/*", "static/vendor/*"],
+        "nmt.playground": ["static/*", "static/engine/*"],
         "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "multi30k_mechanisms/*.yaml", "schema.json"],
         "nmt.bundled.checkpoints": [
             f"{folder}/{name}"

@@ -35,6 +35,10 @@ ROOMS = {
     "service": [],
     "variants": [],
     "comparison": [],
+    "playground": [
+        *("docs/how-to/train-in-the-browser.md", "tests/browser/test_playground.py"),
+        "tests/page_modules/playground.test.js",
+    ],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),

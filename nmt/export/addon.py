@@ -1,4 +1,4 @@
-"""What export adds: its commands, and the Hugging Face Hub."""
+"""What export adds: its commands, the Hugging Face Hub, and what static pages share."""
 
 from nmt.addons import AddOn
 
@@ -8,5 +8,5 @@ ADDON = AddOn(
         "export": "export a model to ONNX, to translate without PyTorch",
         "push": "upload a model to the Hugging Face Hub",
     },
-    offers={"hub": "nmt.export.hub"},  # what downloads `hf://OWNER/NAME`
+    offers={"hub": "nmt.export.hub", "static_site": "nmt.export.static_site"},  # the first downloads `hf://OWNER/NAME`
 )

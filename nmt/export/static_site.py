@@ -56,7 +56,7 @@ def write_page(path: str, loaded: Loaded, output: Path, precision: Precision, pa
         (folder / "model" / "about.txt").write_text(about or "Nothing is known of this model.\n", encoding="utf-8")
         _write_static(folder)
         (folder / "index.html").write_text(_index(), encoding="utf-8")
-        _write_offline(folder)
+        write_offline(folder, ("static/",))
 
 
 def _write_model(folder: Path, path: str, loaded: Loaded, precision: Precision) -> None:
@@ -104,12 +104,12 @@ def _index() -> str:
     return page
 
 
-def _write_offline(folder: Path) -> None:
-    """The service worker's own version and list of files: those that the page loads before the model."""
+def write_offline(folder: Path, first: tuple[str, ...]) -> None:
+    """The service worker's own version and list of files: those below `first`, which the page loads before it."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != "offline.js")
     digest = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files))
     names = [file.relative_to(folder).as_posix() for file in files]
-    page = ["./", *(name for name in names if name.startswith("static/") and "LICENSE" not in name)]
+    page = ["./", *(name for name in names if name.startswith(first) and "LICENSE" not in name)]
     worker = folder / "offline.js"
     text = worker.read_text(encoding="utf-8")
     for empty, filled in (

@@ -1,0 +1,111 @@
+// @ts-check
+/** One model in a thread of its own. It trains until it has done as many updates as the page has allowed. */
+
+import { byLength, dataOf } from "./data.js";
+import { makeModel } from "./model.js";
+import { generatorOf } from "./random.js";
+import { EOS } from "./tasks.js";
+
+/** @import { Settings } from "./parameters.js" */
+/** @typedef {Omit<Settings, "sourceTypes" | "targetTypes">} Mechanism */
+/** @typedef {{kind: "start", task: string, seed: number, rate: number, forcing: number, mechanism: Mechanism, example: number} | {kind: "until", update: number} | {kind: "example", example: number}} Order */
+/** @typedef {{update: number, loss: number}} Loss */
+/** @typedef {{update: number, weights: number[][] | null, written: string}} Snapshot of the example: the weights while its reference is read, and what is written */
+/** @typedef {{update: number, exact: number, ranges: ReturnType<typeof byLength>}} Accuracy */
+/** @typedef {{losses: Loss[], snapshots: Snapshot[], accuracies: Accuracy[], error?: string}} News */
+
+const CLIP = 1;
+const WATCHED_MS = 40; // after which the page hears what happened
+const MEASURED = 50; // updates between two measurements of accuracy
+/** Updates from one snapshot to the next. @param {number} update */
+const pause = (update) => (update < 50 ? 2 : update < 200 ? 5 : 20);
+
+/** @type {ReturnType<typeof begin> | null} */
+let training = null;
+let allowed = 0;
+let waiting = false;
+
+/** @param {Extract<Order, {kind: "start"}>} order */
+function begin({ task, seed, rate, forcing, mechanism, example }) {
+  const data = dataOf(task, seed);
+  const sizes = { sourceTypes: data.source.tokens.length, targetTypes: data.target.tokens.length };
+  const model = makeModel({ ...mechanism, ...sizes }, seed);
+  const heldOut = data.encoded(data.held);
+  const text = (/** @type {number[]} */ ids) => ids.filter((id) => id !== EOS).map((id) => data.target.tokens[id]);
+  let updates = 0;
+
+  /** @returns {Snapshot} */
+  function snapshot() {
+    const one = data.encoded([data.held[example]]);
+    const [{ tokens }] = model.write(one, data.most);
+    return { update: updates, weights: model.read(one)?.[0] ?? null, written: text(tokens).join(data.joined) };
+  }
+  /** @returns {Accuracy} */
+  function accuracy() {
+    const written = model.write(heldOut, data.most).map(({ tokens }) => text(tokens).join(" "));
+    const exact = data.held.map((pair, i) => written[i] === pair.target.join(" "));
+    return { update: updates, exact: exact.filter(Boolean).length / exact.length, ranges: byLength(data.held, exact) };
+  }
+  return {
+    updates: () => updates,
+    snapshot,
+    accuracy,
+    /** @param {number} chosen */
+    show: (chosen) => void (example = chosen),
+    update() {
+      const random = generatorOf(seed, 3, updates);
+      const loss = model.loss(data.batch(updates), forcing < 1 ? () => random() < forcing : undefined);
+      if (Number.isFinite(loss)) model.update(rate, CLIP);
+      updates++;
+      return loss;
+    },
+  };
+}
+
+/** @param {Partial<News>} news */
+const tell = (news) => postMessage({ losses: [], snapshots: [], accuracies: [], ...news });
+
+function work() {
+  waiting = false;
+  const start = performance.now();
+  /** @type {News} */
+  const news = { losses: [], snapshots: [], accuracies: [] };
+  while (training && training.updates() < allowed && performance.now() - start < WATCHED_MS) {
+    const loss = training.update();
+    const update = training.updates();
+    if (!Number.isFinite(loss)) {
+      allowed = 0;
+      news.error = `The loss of update ${update} is no number any more: choose a lower learning rate.`;
+      break;
+    }
+    news.losses.push({ update, loss });
+    if (update % pause(update) === 0) news.snapshots.push(training.snapshot());
+    if (update % MEASURED === 0) news.accuracies.push(training.accuracy());
+  }
+  tell(news);
+  goOn();
+}
+
+function goOn() {
+  if (waiting || !training || training.updates() >= allowed) return;
+  waiting = true;
+  setTimeout(work); // so that orders are heard
+}
+
+addEventListener("message", (/** @type {MessageEvent<Order>} */ { data: order }) => {
+  try {
+    if (order.kind === "start") {
+      training = begin(order);
+      allowed = 0;
+      tell({ snapshots: [training.snapshot()], accuracies: [training.accuracy()] });
+    } else if (order.kind === "until") {
+      allowed = order.update;
+    } else if (training) {
+      training.show(order.example);
+      tell({ snapshots: [training.snapshot()] });
+    }
+    goOn();
+  } catch (error) {
+    tell({ error: String(error instanceof Error ? error.message : error) });
+  }
+});

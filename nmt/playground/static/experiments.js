@@ -1,0 +1,35 @@
+// @ts-check
+/** Experiments: what to set, what to do, and what is then seen. */
+
+/** @typedef {{title: string, hash: string, says: string}} Experiment */
+
+const ATTENTION = "bahdanau.additive.global";
+
+/** @type {Experiment[]} */
+export const EXPERIMENTS = [
+  {
+    title: "The diagonal appears",
+    hash: `task=reverse&model=${ATTENTION}`,
+    says: "Train, and watch the matrix: it is grey, then a line from one corner to the other, each letter read when it is written. Move the slider to the moment when the loss begins to fall, and compare.",
+  },
+  {
+    title: "Why attention",
+    hash: `task=reverse&model=${ATTENTION}&model=none`,
+    says: "Both models get the same batches. Compare the lengths: without attention, all letters must pass through one state, and long words are learnt last.",
+  },
+  {
+    title: "Before or after the step",
+    hash: `task=dates&model=${ATTENTION}&model=luong.additive.global`,
+    says: "Bahdanau's query is the state before the step, Luong's the one after it. Look at the rows of the year: which model reads a digit in the row in which it writes it?",
+  },
+  {
+    title: "A window that must find its place",
+    hash: "task=reverse&model=luong.general.local_p&model=luong.general.global",
+    says: "Local-p sees seven letters around a centre that it must predict, which begins in the middle. Watch the bright band tilt towards the other diagonal, and compare how many updates each needs.",
+  },
+  {
+    title: "Reading one's own mistakes",
+    hash: `task=dates&forcing=0&model=${ATTENTION}`,
+    says: "With teacher forcing at 0 the decoder reads what it has just written, also when that is wrong. Compare the first 100 updates with teacher forcing at 1: the loss falls later. Does it end lower?",
+  },
+];

@@ -1,0 +1,41 @@
+"""The page on which attention is trained in the reader's browser, as a folder of static files.
+
+It shares style and drawing with the page that the add-on `nmt.page` offers, and `nmt.export`'s service worker.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from nmt.addons import offered
+from nmt.system.errors import UserError
+
+STATIC = Path(__file__).parent / "static"
+SHARED = (  # of the page
+    *("chart.js", "elements.js", "heat.js", "icon.svg", "page.css", "theme.js", "theme_button.js", "vendor"),
+)
+
+
+def write_playground(folder: Path) -> None:
+    """Write the page into an empty folder, or one that does not exist. Raises `UserError` without the add-on page.
+
+    Without the add-on export the page has no service worker, and needs its server on each visit.
+    """
+    page, site = offered("static_page"), offered("static_site")
+    if page is None:
+        raise UserError("the playground draws with the add-on nmt.page, which is not installed")
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty: remove it first")
+    shutil.copytree(STATIC, folder / "playground" / "static", ignore=shutil.ignore_patterns("index.html"))
+    shared = folder / "page" / "static"
+    shared.mkdir(parents=True)
+    for name in SHARED:
+        path = page.STATIC / name
+        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, shared / name)
+    style = shared / "page.css"
+    style.write_text(style.read_text(encoding="utf-8").replace("/static/icon.svg", "icon.svg"), encoding="utf-8")
+    shutil.copyfile(STATIC / "index.html", folder / "index.html")
+    if site is not None:
+        shutil.copyfile(site.ENGINE / "offline.js", folder / "offline.js")
+        site.write_offline(folder, ("page/", "playground/"))

@@ -1,0 +1,127 @@
+"""The page on which attention is trained in the browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from starlette.staticfiles import StaticFiles
+from support.page import LOOKS, assert_in_nobodys_way
+from support.serving import running
+
+from nmt.playground.writing import write_playground
+
+LARGEST = 1.5e6  # bytes
+Opener = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("playground") / "page"
+    write_playground(folder)
+    return folder
+
+
+@pytest.fixture
+def open_playground(browser: Browser, folder: Path) -> Iterator[Opener]:
+    """`open_playground(HASH, …)`: a page of its own, which must not complain and asks no other server for anything."""
+    complaints: list[str] = []
+    with running(StaticFiles(directory=folder, html=True)) as address:
+
+        def open_it(place: str = "", **options: object) -> Page:
+            page = browser.new_context(**options).new_page()  # type: ignore[arg-type]
+            page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda request: request.url.startswith(address) or complaints.append(request.url))
+            page.goto(address + place)
+            expect(page.locator(".exact").first).to_contain_text("after 0 updates")
+            return page
+
+        yield open_it
+        assert complaints == []
+
+
+def train(page: Page) -> None:
+    page.get_by_role("button", name="Train", exact=True).click()
+
+
+def sharpness(page: Page) -> float:
+    """The mean of the rows' largest weights."""
+    rows: dict[str, float] = {}
+    for title in page.locator("svg.heat title").all_text_contents():
+        row, weight = title.split(" ← ")[0], float(title.rsplit(" ", 1)[1])
+        rows[row] = max(rows.get(row, 0), weight)
+    return sum(rows.values()) / len(rows)
+
+
+def test_it_learns_to_reverse_and_shows_how_the_matrix_became_sharp(open_playground: Opener) -> None:
+    page = open_playground("#task=reverse")
+    expect(page.locator("svg.heat")).to_be_visible()
+    assert sharpness(page) < 0.3
+    train(page)
+    expect(page.locator(".exact")).to_contain_text(re.compile(r": (9[5-9]|100) %"), timeout=180_000)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".written.right")).to_be_visible()
+    assert sharpness(page) > 0.5
+    page.get_by_label("Moment").fill("0")
+    expect(page.locator("#shown")).to_have_text("after 0 updates")
+    assert sharpness(page) < 0.3
+    assert "nothing yet" not in str(page.locator("#loss svg").get_attribute("aria-label"))
+
+
+def test_two_models_train_on_the_same_batches_step_by_step(open_playground: Opener) -> None:
+    page = open_playground("#task=dates&hidden=16&model=luong.dot.local_p&model=none")
+    expect(page.locator(".exact")).to_have_count(2)
+    for count in (1, 2):
+        page.get_by_role("button", name="One update").click()
+        expect(page.locator("#updates")).to_contain_text(f"{count} update")
+    expect(page.locator("#models .empty")).to_have_text("No attention: there is no matrix.")
+    train(page)
+    expect(page.locator("#updates")).to_contain_text(re.compile(r"^([5-9]\d|\d{3}) updates"), timeout=60_000)
+    page.get_by_role("button", name="Back to the start").click()
+    expect(page.locator("#updates")).to_contain_text("0 updates")
+    page.get_by_role("button", name="Remove").last.click()
+    expect(page.locator("#models > section")).to_have_count(1)
+    assert page.url.endswith("#task=dates&hidden=16&rate=0.005&forcing=1&seed=1&model=luong.dot.local_p")
+
+
+def test_settings_are_in_the_address_and_an_experiment_sets_them(open_playground: Opener) -> None:
+    page = open_playground()
+    page.get_by_label("Task").select_option("dates")
+    expect(page.locator("#reference")).to_have_text(re.compile(r"^→ \d{4}-\d\d-\d\d$"))
+    page.get_by_label("Score").focus()
+    page.get_by_label("Score").select_option("general")
+    assert page.evaluate("document.activeElement.id") == "model-0-score"
+    assert page.url.endswith("#task=dates&hidden=64&rate=0.005&forcing=1&seed=1&model=bahdanau.general.global")
+    page.get_by_text("Guided experiments").click()
+    page.get_by_role("link", name="Why attention").click()
+    expect(page.locator("#models h2")).to_have_text(["Bahdanau, additive, global", "no attention"])
+    expect(page.get_by_label("Task")).to_have_value("reverse")
+
+
+def test_it_loads_once_is_small_and_then_works_without_a_network(browser: Browser, folder: Path) -> None:
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < LARGEST
+    context = browser.new_context()
+    with running(StaticFiles(directory=folder, html=True)) as address:
+        page = context.new_page()
+        page.goto(address)
+        page.evaluate("navigator.serviceWorker.ready")
+        page.close()
+    page = context.new_page()
+    page.goto(address)
+    expect(page.locator(".exact")).to_contain_text("after 0 updates")
+    page.get_by_role("button", name="One update").click()
+    expect(page.locator("#updates")).to_have_text("1 update of 32 pairs")
+    context.close()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_nothing_stands_in_anyones_way(open_playground: Opener, look: str) -> None:
+    page = open_playground("#task=dates&model=bahdanau.dot.global&model=none", **LOOKS[look])
+    page.get_by_text("Guided experiments").click()
+    page.get_by_role("button", name="One update").click()
+    expect(page.locator("#updates")).to_contain_text("1 update")
+    assert_in_nobodys_way(page)

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { BATCH, byLength, dataOf } from "../../nmt/playground/static/engine/data.js";
+import { makeModel } from "../../nmt/playground/static/engine/model.js";
+import { generatorOf, normal } from "../../nmt/playground/static/engine/random.js";
+import { EOS, TASKS, UNK } from "../../nmt/playground/static/engine/tasks.js";
+import { EXPERIMENTS } from "../../nmt/playground/static/experiments.js";
+import { fromHash, mechanismOf, nameOf, toHash } from "../../nmt/playground/static/settings.js";
+
+test("an address has all settings, and what it does not know is left out", () => {
+  const hash =
+    "#task=dates&hidden=32&rate=0.01&forcing=0.5&seed=3&model=luong.dot.local_p&model=luong_no_feeding.general.global";
+  assert.equal(toHash(fromHash(hash)), hash);
+  const first = fromHash("");
+  assert.deepEqual(fromHash("#task=x&hidden=7&rate=fast&model=a.b.c&seed="), first);
+  assert.equal(fromHash("#model=none&model=none&model=none").models.length, 2);
+  assert.equal(nameOf(fromHash("#model=none").models[0]), "no attention");
+  const { wiring, feeding, encoder } = mechanismOf(fromHash(hash), fromHash(hash).models[1]);
+  assert.deepEqual([wiring, feeding, encoder], ["luong", false, 16]);
+});
+
+test("the experiments set what they say", () => {
+  for (const { hash } of EXPERIMENTS) {
+    const written = new URLSearchParams(toHash(fromHash(hash)).slice(1));
+    for (const [name, value] of new URLSearchParams(hash)) assert.ok(written.getAll(name).includes(value), hash);
+  }
+});
+
+test("a date is written out, a word reversed", () => {
+  const random = generatorOf(1);
+  for (let i = 0; i < 300; i++) {
+    const { source, target } = TASKS.dates.draw(random);
+    const [year, month, day] = target.join("").split("-").map(Number);
+    const found = new Date(Date.UTC(year, month - 1, day));
+    assert.deepEqual([found.getUTCMonth() + 1, found.getUTCDate()], [month, day]);
+    assert.ok(source.join("").includes(String(year)) && source.join("").includes(String(day)));
+    const word = TASKS.reverse.draw(random);
+    assert.equal(word.target.join(""), word.source.toReversed().join(""));
+  }
+});
+
+test("batches are the same for a seed, and have no pair that is held out", () => {
+  for (const task of Object.keys(TASKS)) {
+    const [data, again, other] = [dataOf(task, 1), dataOf(task, 1), dataOf(task, 2)];
+    assert.deepEqual(data.batch(3), again.batch(3));
+    assert.notDeepEqual(data.batch(3), data.batch(4));
+    assert.notDeepEqual(data.batch(3), other.batch(3));
+    assert.deepEqual(data.held, other.held);
+    const held = new Set(data.held.map(({ source }) => String(data.source.encode(source))));
+    assert.equal(held.size, 100);
+    for (let update = 0; update < 50; update++) {
+      const { rows, source, sourceLengths } = data.batch(update);
+      assert.equal(rows, BATCH);
+      for (let b = 0; b < rows; b++) {
+        const ids = Array.from({ length: sourceLengths[b] - 1 }, (_, s) => source[s * rows + b]);
+        assert.ok(!ids.includes(UNK) && !held.has(String(ids)));
+      }
+    }
+  }
+});
+
+test("each length is in one range", () => {
+  const pairs = [2, 9, 9, 9, 4, 4, 5, 7].map((length) => ({ source: Array(length).fill("a"), target: [] }));
+  const exact = pairs.map(({ source }) => source.length < 9);
+  const ranges = byLength(pairs, exact);
+  assert.deepEqual(ranges, [
+    { low: 2, high: 4, pairs: 3, right: 3 },
+    { low: 5, high: 7, pairs: 2, right: 2 },
+    { low: 9, high: 9, pairs: 3, right: 0 },
+  ]);
+});
+
+test("numbers of N(0, 1) have its mean and variance, and a generator its seed", () => {
+  const random = generatorOf(5, 1);
+  const values = Array.from({ length: 20000 }, () => normal(random));
+  const mean = values.reduce((sum, x) => sum + x) / values.length;
+  const variance = values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / values.length;
+  assert.ok(Math.abs(mean) < 0.03 && Math.abs(variance - 1) < 0.05, `${mean}, ${variance}`);
+  assert.notEqual(generatorOf(5, 1)(), generatorOf(5, 2)());
+});
+
+test("a model learns to reverse words that it has not seen", () => {
+  const data = dataOf("reverse", 1);
+  const sizes = { sourceTypes: data.source.tokens.length, targetTypes: data.target.tokens.length };
+  const settings = fromHash("#task=reverse");
+  const model = makeModel({ ...mechanismOf(settings, settings.models[0]), ...sizes }, 1);
+  for (let update = 0; update < 250; update++) {
+    model.loss(data.batch(update));
+    model.update(settings.rate, 1);
+  }
+  const written = model.write(data.encoded(data.held), data.most);
+  const right = written.filter(({ tokens }, i) => {
+    const wanted = [...data.target.encode(data.held[i].target), EOS];
+    return tokens.length === wanted.length && wanted.every((token, t) => token === tokens[t]);
+  });
+  assert.ok(right.length >= 90, `${right.length} of 100`);
+  const i = data.held.findIndex(({ source }) => source.length >= 7);
+  const [weights] = model.read(data.encoded([data.held[i]]));
+  const length = data.held[i].source.length;
+  const largest = weights.slice(0, length).map((row) => row.indexOf(Math.max(...row)));
+  const sharp = weights.slice(0, length).reduce((sum, row) => sum + Math.max(...row), 0) / length;
+  assert.ok(sharp > 0.5, `the mean of the largest weights is ${sharp}`);
+  assert.ok(largest[0] > largest[length - 1], `read from the end: ${largest}`);
+});

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from nmt.components import CELLS, SCOPES, SCORES
+from nmt.components import CELLS, NORMALIZERS, SCOPES, SCORES
 from nmt.config.model import AttentionConfig, ModelConfig
 from nmt.model.attention import Attention, FixedContext
 from nmt.model.bahdanau import BahdanauDecoder
@@ -124,4 +124,5 @@ def make_attention(
         scope = scope_kind(score_query, score=of_segments, ends=segment_ends)  # type: ignore[call-arg]
     else:
         scope = scope_kind(score_query, **config.options("scope"))
+    scope.normalizer = NORMALIZERS[config.normalizer](**config.options("normalizer"))
     return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value)

@@ -194,11 +194,7 @@ class Translator:
         return scoring.score(self.model, pairs, self._settings({"batch_size": batch_size}).batch_size)
 
     def _translations(
-        self,
-        sentences: Sequence[str],
-        prefixes: Sequence[str | Sequence[str]],
-        search: SearchConfig,
-        options: _Options,
+        self, sentences: Sequence[str], prefixes: Sequence[str | Sequence[str]], search: SearchConfig, options: _Options
     ) -> Iterator[tuple[int, Translation]]:
         """Each sentence's index and translation, as soon as it is known."""
         readable = read(sentences, search.max_source_length, self.source)

@@ -1,4 +1,4 @@
-"""The tables of scores and scopes, from the classes that compute them."""
+"""The tables of scores, scopes and normalizers, from the classes that compute them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nmt.components import SCOPES, SCORES
+from nmt.components import NORMALIZERS, SCOPES, SCORES
 
 SUBSCRIPT = re.compile(r"(?<=[^\W\d_]|[)\u0300-\u036f])_(?:\{([^}]*)\}|(\w)(?![a-zA-Z0-9_]))")
 
@@ -37,6 +37,15 @@ COSTS_AND_ADVICE = {
     ),
     "local_m": ("2D + 1 in the place of S", "for languages with the same word order, and long sources"),
     "local_p": ("2D + 1 in the place of S, and H²", "for long sources"),
+    "softmax": ("S exp", "by default"),
+    "sparsemax": ("a sort of S", "for the fewest weights that are not 0"),
+    "entmax15": ("a sort of S", "for weights that are 0 where a position does not matter; smoother than `sparsemax`"),
+    "entmax": ("some 20 S powers", "to let training choose between softmax and sparsemax; slow"),
+    "sigmoid": ("S exp", "to see what becomes of weights that do not compete"),
+    "gumbel": (
+        "S exp, and in training S log",
+        "with `hard: true`, for a choice of one position that is tried at random",
+    ),
 }
 
 
@@ -46,6 +55,10 @@ def scores() -> str:
 
 def scopes() -> str:
     return _table("scope", SCOPES)
+
+
+def normalizers() -> str:
+    return _table("normalizer", NORMALIZERS)
 
 
 def _table(choice: str, components: Mapping[str, type[Any]]) -> str:

@@ -21,6 +21,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "config": config_reference.markdown,
     "scores": attention_table.scores,
     "scopes": attention_table.scopes,
+    "normalizers": attention_table.normalizers,
 }
 PART = re.compile(r"^(<!-- begin (?P<name>[a-z-]+), .+ -->\n).*?^(<!-- end (?P=name) -->)$", re.M | re.S)
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from nmt.components import CELLS, SCOPES, SCORES
+from nmt.components import CELLS, NORMALIZERS, SCOPES, SCORES
 from nmt.registry import BelowOne, Count, Section, spelled
 
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 
 
 class AttentionConfig(Section):
-    """The three axes of attention (when it is computed, how positions are scored, which are seen) and its variants."""
+    """The axes of attention (when it is computed, how positions are scored, which are seen, how weighted); variants."""
 
     wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"
     """When attention is computed. `bahdanau`: before the RNN step, queried by the previous state. `luong`: after it,
@@ -23,6 +23,8 @@ class AttentionConfig(Section):
     """How well a query fits a source position."""
     scope: Annotated[str, SCOPES] = "global"
     """Which source positions a query sees."""
+    normalizer: Annotated[str, NORMALIZERS] = "softmax"
+    """How scores become weights."""
     input_feeding: bool = True
     """With `wiring: luong`: the next step reads the previous attentional state."""
     hard: bool = False

@@ -135,19 +135,10 @@ def compare(
     metrics = {"BLEU": sacrebleu.BLEU(tokenize=bleu_tokenization(target_language), force=True)}
     paired = PairedTest(list(systems.items()), metrics, [references], test_type="bs", n_samples=samples, n_jobs=1)
     scored: dict[str, Any] = dict(zip(systems, paired()[1]["BLEU"], strict=True))
-    baseline, *names = systems
-    return [
-        Comparison(
-            baseline=baseline,
-            system=name,
-            metric="bleu",
-            baseline_score=float(scored[baseline].score),
-            system_score=float(scored[name].score),
-            p_value=_p_value(scored[name].p_value, statistics[baseline], statistics[name]),
-            test=test,
-        )
-        for name in names
-    ]
+    first, *names = systems
+    scores = {name: float(result.score) for name, result in scored.items()}
+    p_values = {name: _p_value(scored[name].p_value, statistics[first], statistics[name]) for name in names}
+    return [Comparison(first, name, "bleu", scores[first], scores[name], p_values[name], test) for name in names]
 
 
 def _p_value(p_value: Any, one: Int[np.ndarray, "N 10"], other: Int[np.ndarray, "N 10"]) -> float | None:

@@ -33,9 +33,9 @@ def is_plain(model: ModelConfig) -> bool:
 
 
 def _of_attention(attention: AttentionConfig) -> list[str]:
-    axes = {"wiring": attention.wiring, "score": attention.score, "scope": attention.scope}
+    axes = {field: getattr(attention, field) for field in ("wiring", "score", "scope", "normalizer")}
     default = AttentionConfig.model_validate(axes).model_dump()
-    words = []
+    words = [attention.normalizer] * (attention.normalizer != "softmax")
     for field, value in attention.model_dump(exclude=OF_SCOPES).items():
         if value != default[field]:
             word = field.replace("_", " ")

@@ -21,6 +21,7 @@ from nmt.model.scores import Queries, Score, Scores
 from nmt.model.variants.heads import Heads
 
 Contexts: TypeAlias = Float[Tensor, "*B T M"]
+Attended: TypeAlias = "tuple[Contexts, Alignment]"
 
 
 class Memory(NamedTuple):
@@ -109,9 +110,7 @@ class Attention(nn.Module):
         of_scope = self.scope.prepare(encoded.source, mask, scored)
         return Memory(averaged, self.score.keys(scored), mask, encoded.lengths, of_scope)
 
-    def forward(
-        self, query: Queries, memory: Memory, t: Steps, coverage: Scores | None = None
-    ) -> tuple[Contexts, Alignment]:
+    def forward(self, query: Queries, memory: Memory, t: Steps, coverage: Scores | None = None) -> Attended:
         """The context vectors c = Σ_s α_s v_s and the weights α of T queries per sentence. Padding has weight 0.
 
         `t` are the queries' target positions, from 0; `coverage` is for an attention that has it, 0 at t = 0. With
@@ -138,7 +137,7 @@ class Attention(nn.Module):
             coverage = coverage.unsqueeze(1).expand(-1, self.heads.count, -1, -1)
         return query, memory, t.unsqueeze(1), coverage
 
-    def attend(self, query: Queries, memory: Memory, t: Steps, coverage: Scores | None) -> tuple[Contexts, Alignment]:
+    def attend(self, query: Queries, memory: Memory, t: Steps, coverage: Scores | None) -> Attended:
         """`forward` of one head, or of all heads before they are joined."""
         queries_per_pass = query.shape[-2] if self.score.one_product else 1
         window = self.scope(query, t, memory.mask, memory.lengths, queries_per_pass)
@@ -172,10 +171,7 @@ class Attention(nn.Module):
 
 
 class FixedContext(nn.Module):
-    """No attention: every query gets the encoder's final states (Cho et al. 2014; Sutskever et al. 2014).
-
-    The memory has a single position, with weight 1.
-    """
+    """No attention: every query gets the encoder's final states (Cho et al. 2014; Sutskever et al. 2014)."""
 
     coverage = False
 
@@ -183,9 +179,7 @@ class FixedContext(nn.Module):
         values = encoded.final.unsqueeze(1)
         return Memory(values, values, torch.ones_like(encoded.mask[:, :1]), torch.ones_like(encoded.lengths))
 
-    def forward(
-        self, query: Float[Tensor, "B T H"], memory: Memory, t: Int[Tensor, "B T"], coverage: None = None
-    ) -> tuple[Contexts, Alignment]:
+    def forward(self, query: Queries, memory: Memory, t: Steps, coverage: None = None) -> Attended:
         """The same context for all queries."""
         return memory.values.expand(-1, query.shape[1], -1), Alignment(query.new_ones(*query.shape[:2], 1), None)
 

@@ -1,4 +1,4 @@
-"""The scopes of the papers: which source positions a query attends to, and how scores become weights.
+"""The scopes of the papers: which source positions a query attends to.
 
 Shapes: B sentences, T queries of each, S source positions, H query, W positions of a window. *B are any leading
 dimensions, those of the queries; where it is *#B, a dimension of 1 is for all, such as attention heads.
@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.layers import Linear
+from nmt.model.normalizers import Normalizer, Softmax
 from nmt.model.options import Count, NoOptions, StepCount
 from nmt.model.scores import Queries
 
@@ -32,16 +33,16 @@ class Window(NamedTuple):
 
     inside: Bool[Tensor, "*BT W"]  # False: weight 0
     positions: Int[Tensor, "*B T W"] | None = None  # the source positions in the window
-    gaussian: Float[Tensor, "*B T W"] | None = None  # what the softmax over the window is multiplied by
+    gaussian: Float[Tensor, "*B T W"] | None = None  # what the weights in the window are multiplied by
 
 
 class Scope(nn.Module, ABC):
-    """Which positions take part in the softmax.
+    """Which positions have a weight.
 
     The class docstring begins with the formula and, in parentheses, its paper: the documents show both.
     It is called as `Scope(query_size, **options)`: H of one attention head, and the fields of its `Options`. It
-    initializes its own parameters. One that `has_segments` is called as `Scope(query_size, score=…, ends=…)`: a score
-    of whole segments, and the ids of the tokens that end one.
+    initializes its own parameters. Its `normalizer` is the softmax until another is set. One that `has_segments` is
+    called as `Scope(query_size, score=…, ends=…)`: a score of whole segments, and the ids of the tokens that end one.
     """
 
     Options: ClassVar[type[Any]] = NoOptions
@@ -52,6 +53,7 @@ class Scope(nn.Module, ABC):
 
     def __init__(self, query_size: int) -> None:
         super().__init__()
+        self.normalizer: Normalizer = Softmax()
 
     def prepare(
         self, source: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"], scored: Float[Tensor, "*B S M"]
@@ -67,17 +69,9 @@ class Scope(nn.Module, ABC):
         """
 
     def weights(self, scores: Weights, window: Window, query: Queries, prepared: tuple[Tensor, ...]) -> Weights:
-        """The attention weights: the softmax over the window, times its Gaussian; `prepared` is from `prepare`."""
-        if window.gaussian is None:
-            return scores.masked_fill(~window.inside, -torch.inf).softmax(dim=-1)
-        return masked_softmax(scores, window.inside) * window.gaussian
-
-
-def masked_softmax(scores: Float[Tensor, "... W"], inside: Bool[Tensor, "... W"]) -> Float[Tensor, "... W"]:
-    """The softmax over the positions inside; 0 at the others, and everywhere if none is inside."""
-    # Not −∞, because there may be nothing inside: its weights are 0 then, not the quotient of 0 by 0.
-    lowest = torch.finfo(scores.dtype).min
-    return scores.masked_fill(~inside, lowest).softmax(dim=-1) * inside
+        """The attention weights: normalized over the window, times its Gaussian; `prepared` is from `prepare`."""
+        weights = self.normalizer(scores, window.inside)
+        return weights if window.gaussian is None else weights * window.gaussian
 
 
 class GlobalScope(Scope):
@@ -129,9 +123,9 @@ class LocalScope(Scope, ABC):
     def centre(self, query: Queries, t: Steps, lengths: Lengths) -> Float[Tensor, "*#B T"]:
         """p_t, in source positions of the sentence's own length."""
 
-    def gaussian(self, distance: Weights, window: int) -> Weights:
+    def gaussian(self, distance: Weights, window: int) -> Weights | None:
         """What weights at this distance from the centre are multiplied by."""
-        return torch.ones_like(distance)
+        return None
 
     def forward(self, query: Queries, t: Steps, mask: Mask, lengths: Lengths, queries_per_pass: int = 1) -> Window:
         window = self.current_window()
@@ -147,8 +141,7 @@ class LocalScope(Scope, ABC):
             distance = positions - centre
             real = mask.unsqueeze(-2).expand(*positions.shape[:-1], -1).gather(-1, positions)
         inside = (distance.abs() <= window) & real
-        # With the mask once more, because a location score may score none of the positions: all weights are then 0.
-        return Window(inside, positions, self.gaussian(distance, window) * inside)
+        return Window(inside, positions, self.gaussian(distance, window))
 
 
 class LocalMonotonicScope(LocalScope):
@@ -177,7 +170,7 @@ class LocalPredictiveScope(LocalScope):
 
     The paper has d_t = 0 (`middle`). With `diagonal` it is logit((min(t, S − 1) + ½) / S): there the centre begins at
     the t-th of S equal parts, so that little has to be learnt where both languages have nearly the same order.
-    The softmax is multiplied by exp(−(s − p_t)² / 2σ²) with σ = D/2 (equation 10), and not normalised again.
+    The weights are multiplied by exp(−(s − p_t)² / 2σ²) with σ = D/2 (equation 10), and not normalised again.
     """
 
     name = "local_p"

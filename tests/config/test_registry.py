@@ -10,13 +10,14 @@ import pytest
 from pydantic import ValidationError
 from pydantic_core import core_schema
 
-from nmt.components import LEARNING_RATE_SCHEDULES, OPTIMIZERS, SCOPES, SCORES, TEACHER_FORCING_SCHEDULES
+from nmt.components import LEARNING_RATE_SCHEDULES, NORMALIZERS, OPTIMIZERS, SCOPES, SCORES, TEACHER_FORCING_SCHEDULES
 from nmt.registry import Registry, Section, options_of
 from nmt.text.tokenizers import TOKENIZERS
 
 REGISTRIES = [
     (SCORES, "additive concat dot general linear location scaled_dot scaled_general"),
     (SCOPES, "global hierarchical local_m local_p"),
+    (NORMALIZERS, "softmax"),
     (TOKENIZERS, "char sentencepiece sentencepiece_cased spacy whitespace"),
     (LEARNING_RATE_SCHEDULES, "constant cosine halving inverse_sqrt plateau warmup_stable_decay"),
     (OPTIMIZERS, "adadelta adam adamw sgd"),

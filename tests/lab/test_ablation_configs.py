@@ -5,10 +5,11 @@ from typing import get_args
 import pytest
 from support.cli import ROOT
 
-from nmt.components import SCOPES, SCORES
+from nmt.components import NORMALIZERS, SCOPES, SCORES
 from nmt.config.model import DecoderConfig
 from nmt.config.reading import load_config
 from nmt.lab.configs import load_configs, missing
+from nmt.lab.mechanisms import is_plain, mechanism
 from nmt.system.errors import UserError
 
 SHIPPED = sorted((ROOT / "configs" / "ablation").glob("*.yaml"))
@@ -20,6 +21,7 @@ def test_every_wiring_score_scope_and_variant_is_compared() -> None:
     assert {model.attention.wiring for model in models} == {"none", "bahdanau", "luong"}
     assert {name for name, score in SCORES.items() if score.same_as is None} <= {one.score for one in attentive}
     assert SCOPES.keys() <= {section.scope for section in attentive}
+    assert NORMALIZERS.keys() == {section.normalizer for section in attentive}
     for variant in ("hard", "key_value", "coverage", "projected"):
         assert any(getattr(section, variant) for section in attentive)
     assert any(section.heads > 1 for section in attentive)
@@ -33,7 +35,13 @@ def test_a_mechanism_without_a_config_gets_one() -> None:
     shipped = {path.stem: load_config(path) for path in SHIPPED}
     named = {"luong_location", "luong_general_local_m"}
     left = [config for name, config in shipped.items() if name not in named]
-    assert {config.name: config for config in missing(left)} == {name: shipped[name] for name in named}
+    made = {config.name: config for config in missing(left)}
+    assert {name: made[name] for name in named} == {name: shipped[name] for name in named}
+    assert made.keys() - named == {f"luong_general_{name}" for name in NORMALIZERS if name != "softmax"}
+    for config in made.values():
+        normalizer = config.model.attention.normalizer
+        assert set(mechanism(config.model).split(", ")) & NORMALIZERS.keys() == {normalizer} - {"softmax"}
+        assert is_plain(config.model) == (config.name == "luong_location")
     names = [config.name for config in load_configs([], [])]
     assert len(names) == len(set(names))
     assert set(names) >= shipped.keys()

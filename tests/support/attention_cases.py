@@ -1,4 +1,4 @@
-"""Every valid combination of score, scope and variants as an attention of its own, and what it is tried on."""
+"""Every valid combination of score, scope, variants and normalizer as an attention, and what it is tried on."""
 
 from itertools import product
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nmt.build import make_attention
-from nmt.components import SCOPES, SCORES
+from nmt.components import NORMALIZERS, SCOPES, SCORES
 from nmt.config.model import AttentionConfig
 from nmt.model.encoder import Encoded
 from support.all_pairs import all_pairs
@@ -24,24 +24,26 @@ def is_valid(score, extras, *_):
 
 
 def parametrised(**axes):
-    """Parametrizes a test by `case` (score, scope, set of extras) and further axes, pairwise.
+    """Parametrizes a test by `case` (score, scope, set of extras, normalizer) and further axes, pairwise.
 
     Only local scopes have windows but the first.
     """
     names = tuple(axes)
 
-    def valid(score, extras, scope, *values):
+    def valid(score, extras, scope, _, *values):
         window, windows = dict(zip(names, values, strict=True)).get("window"), axes.get("window", [None])
         return is_valid(score, extras) and (scope in LOCAL or window == windows[0])
 
-    pairs = all_pairs(SCORES, EXTRA_SETS, SCOPES, *axes.values(), valid=valid)
-    cases = [((score, scope, extras), *values) for score, extras, scope, *values in pairs]
-    ids = ["-".join([case[0], case[1], *case[2], *map(str, values)]) for case, *values in cases]
+    pairs = all_pairs(SCORES, EXTRA_SETS, SCOPES, NORMALIZERS, *axes.values(), valid=valid)
+    cases = [((score, scope, extras, normalizer), *values) for score, extras, scope, normalizer, *values in pairs]
+    ids = ["-".join([case[0], case[1], case[3], *case[2], *map(str, values)]) for case, *values in cases]
     return pytest.mark.parametrize(("case", *names), cases, ids=ids)
 
 
 CASES = [
-    (score, scope, extras) for score, scope, extras in product(SCORES, SCOPES, EXTRA_SETS) if is_valid(score, extras)
+    (score, scope, extras, normalizer)
+    for score, scope, extras, normalizer in product(SCORES, SCOPES, EXTRA_SETS, NORMALIZERS)
+    if is_valid(score, extras)
 ]
 
 
@@ -54,12 +56,14 @@ def query_size(score, extras):
 
 
 def make(case, window=2, seed=0):
-    score, scope, extras = case
-    settings = {"score": score, "scope": scope, **{k: v for extra in extras for k, v in EXTRAS[extra].items()}}
+    score, scope, extras, *normalizer = case
+    settings = {"score": score, "scope": scope, "normalizer": normalizer[0] if normalizer else "softmax"}
+    settings |= {k: v for extra in extras for k, v in EXTRAS[extra].items()}
     settings |= tiny_options(SCORES[score], size=A) | tiny_options(SCOPES[scope], window=window)
     attention = make_attention(AttentionConfig(**settings), query_size(score, extras), value_size(extras), ENDS)
     scale = 0.4 if "projected" in extras else 0.7  # three products in a row, which must not saturate the softmax
     randomise(attention.double(), seed, scale)
+    attention.scope.normalizer.eval()  # without noise
     return attention
 
 
@@ -101,15 +105,15 @@ def run(attention, query, values=None, lengths=LENGTHS, t=None, coverage=None):
     return context, alignment.dense(values.shape[1])
 
 
-def assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive=()):
+def assert_gradients_are_those_of_finite_differences(gradients, inputs, objective, insensitive=(), saturates=False):
     """Each input is moved along a random direction, in which every entry of its gradient takes part.
 
-    The gradient is 0 for insensitive inputs, and for no other.
+    The gradient is 0 for insensitive inputs, and for no other unless attention saturates: all weight on one position.
     """
     step = 1e-6
     for number, ((name, tensor), gradient) in enumerate(zip(inputs.items(), gradients, strict=True)):
         is_zero = gradient.abs().max() < (1e-12 if name in insensitive else 1e-4)
-        assert is_zero == (name in insensitive), name
+        assert is_zero == (name in insensitive) or (saturates and is_zero), name
         direction, old = draw(*tensor.shape, seed=20 + number), tensor.detach().clone()
         values = []
         for side in (1, -1):

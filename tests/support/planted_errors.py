@@ -31,10 +31,15 @@ MUTATIONS = [
         ("rows = self.location.weight[:length]", "rows = self.location.weight[:length].flip(0)"),
     ),
     *planted(
+        "model/normalizers.py",
+        "model/test_attention.py",
+        ("scores.masked_fill(~inside, lowest).softmax(dim=-1) * inside", "scores.softmax(dim=-1) * inside"),
+        (".softmax(dim=-1) * inside", ".softmax(dim=-1)"),
+    ),
+    *planted(
         "model/scopes.py",
         "model/test_attention.py",
-        ("masked_fill(~window.inside, -torch.inf).softmax(dim=-1)", "softmax(dim=-1) * window.inside"),
-        ("masked_softmax(scores, window.inside) * window.gaussian", "masked_softmax(scores, window.inside)"),
+        ("weights if window.gaussian is None else weights * window.gaussian", "weights"),
         ("torch.exp(-2 * (distance / window) ** 2)", "torch.exp(-((distance / window) ** 2))"),
         ("inside = (distance.abs() <= window) & real", "inside = (distance.abs() < window) & real"),
         ("return length * torch.sigmoid(logit)", "return length.max() * torch.sigmoid(logit)"),

@@ -1,4 +1,4 @@
-"""Tiny random models of every wiring, score, scope and variant, and their parameters under the names of `formulas`."""
+"""Tiny random models of every wiring, score, scope, normalizer and variant; their parameters by names of formulas."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from nmt.build import build_model
-from nmt.components import CELLS, SCOPES, SCORES
+from nmt.components import CELLS, NORMALIZERS, SCOPES, SCORES
 from nmt.config.model import ModelConfig
 from nmt.data.batching import pad_source
 from nmt.model.cells import GatedCell
@@ -36,9 +36,11 @@ class Variant:
     input_feeding: bool = False
     extra: str = ""
     other: str = ""
+    normalizer: str = "softmax"
 
     def __str__(self):
-        axes = [self.score, self.scope, "feeding" if self.input_feeding else "", self.extra]
+        normalizer = "" if self.normalizer == "softmax" else self.normalizer
+        axes = [self.score, self.scope, normalizer, "feeding" if self.input_feeding else "", self.extra]
         parts = [self.wiring, *([] if self.wiring == "none" else axes), self.other]
         return "-".join(part for part in parts if part)
 
@@ -83,20 +85,24 @@ OTHER = [
 
 
 def crossed(*axes):
-    """Variants that cover the pairs of wiring, score or extra, scope and more axes; and OTHER, with these in turns."""
+    """Variants that cover the pairs of wiring, score or extra, scope, normalizer, more axes; and OTHER with those."""
     spread = [
-        (Variant(wiring, score, scope, feeding, extra), *values)
-        for (wiring, feeding), (score, extra), scope, *values in all_pairs(FEEDINGS, KINDS, SCOPES, *axes)
+        (Variant(wiring, score, scope, feeding, extra, normalizer=normalizer), *values)
+        for (wiring, feeding), (score, extra), scope, normalizer, *values in all_pairs(
+            FEEDINGS, KINDS, SCOPES, NORMALIZERS, *axes
+        )
     ]
     return [*spread, *((variant, *values) for variant, values in zip(OTHER, cycle(product(*axes)), strict=False))]
 
 
 VARIANTS = [variant for (variant,) in crossed()]
-# Each score, extra, scope and wiring, for what they do not decide together
+# Each score, extra, scope, normalizer and wiring, for what they do not decide together
 EACH_ONCE = [
     *(
-        Variant(wiring, score, scope, feeding, extra)
-        for (score, extra), (wiring, feeding), scope in zip(KINDS, cycle(FEEDINGS), cycle(SCOPES), strict=False)
+        Variant(wiring, score, scope, feeding, extra, normalizer=normalizer)
+        for (score, extra), (wiring, feeding), scope, normalizer in zip(
+            KINDS, cycle(FEEDINGS), cycle(SCOPES), cycle(NORMALIZERS), strict=False
+        )
     ),
     *OTHER,
 ]
@@ -140,7 +146,7 @@ def config_of(variant: Variant, layers: int = 1, window: int = WINDOW, **changes
     if variant.wiring == "luong":
         attention["input_feeding"] = variant.input_feeding
     if variant.wiring != "none":
-        axes = {"score": variant.score, "scope": variant.scope}
+        axes = {"score": variant.score, "scope": variant.scope, "normalizer": variant.normalizer}
         options = tiny_options(SCORES[variant.score]) | tiny_options(SCOPES[variant.scope], window=window)
         attention |= axes | options | EXTRAS.get(variant.extra, {})
     if variant.extra == "key_value":
@@ -210,11 +216,14 @@ def attention_weights(attention, score: str) -> AttentionWeights:
     """The formulas of an attention, whose score the configuration calls `score`."""
     scope, heads = attention.scope, attention.heads
     [name] = [name for name, kind in SCOPES.items() if type(scope) is kind]
+    [normalizer] = [name for name, kind in NORMALIZERS.items() if type(scope.normalizer) is kind]
     return AttentionWeights(
         score,
         name,
+        normalizer,
         _parameters(attention.score),
         _parameters(scope),
+        _parameters(scope.normalizer),
         {field: getattr(scope, field) for field in options_of(type(scope)).model_fields if hasattr(scope, field)},
         hard=attention.hard,
         key_value=attention.key_value,

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from nmt.model.scopes import Lengths, Mask, Scope, Steps, Weights, Window, masked_softmax
+from nmt.model.scopes import Lengths, Mask, Scope, Steps, Weights, Window
 from nmt.model.scores import Queries, Score
 from nmt.model.special_tokens import EOS
 
@@ -19,8 +19,7 @@ class HierarchicalOptions:
     """The options of `hierarchical`."""
 
     segment_ends: tuple[str, ...] = (".", "!", "?")
-    """The source tokens that end a segment, which is a sentence of the source. Sentencepiece's mark "▁" does not
-    count."""
+    """The source tokens that end a segment, a sentence of the source. Sentencepiece's mark "▁" does not count."""
 
 
 class HierarchicalScope(Scope):
@@ -54,14 +53,14 @@ class HierarchicalScope(Scope):
 
     def weights(self, scores: Weights, window: Window, query: Queries, prepared: tuple[Tensor, ...]) -> Weights:
         members, scored = prepared
-        within = masked_softmax(scores.unsqueeze(-2), members.unsqueeze(-3))  # β, (*B T G S)
+        within = self.normalizer(scores.unsqueeze(-2), members.unsqueeze(-3))  # β, (*B T G S)
         summaries = (within.flatten(-3, -2) @ scored).view(*within.shape[:-1], -1)  # u, (*B T G M)
         # Each query has its own segment summaries, so it is scored alone: (*B T 1 H).
         segment_scores = self.score(query.unsqueeze(-2), self.score.keys(summaries)).squeeze(-2)
         inside = members.any(dim=-1)
         if self.score.positions is not None:
             inside = inside & (torch.arange(inside.shape[-1], device=inside.device) < self.score.positions)
-        between = masked_softmax(segment_scores, inside.unsqueeze(-2))  # γ, (*B T G)
+        between = self.normalizer(segment_scores, inside.unsqueeze(-2))  # γ, (*B T G)
         return (between.unsqueeze(-2) @ within).squeeze(-2)
 
 

@@ -117,12 +117,11 @@ def self_attention(values, heads, p):
     return np.stack(new)
 
 
-# Scores, scopes and cells: a file each, found by name
+# Scores, scopes, normalizers and cells: a file each, found by name
 
 
 def formula_of(family, name):
-    """The NumPy module of a score, scope or cell: `support/formulas/{scores,scopes,cells}/NAME.py`, or that beside its
-    plugin."""
+    """The NumPy module of a component: `support/formulas/FAMILY/NAME.py`, or that beside its plugin."""
     if plugin := sys.modules.get(f"nmt.config.plugins.{name}"):
         spec = spec_from_file_location(f"{name}_formula", Path(plugin.__file__).with_name(f"{name}_formula.py"))
         module = module_from_spec(spec)
@@ -131,12 +130,12 @@ def formula_of(family, name):
     return import_module(f"{__name__}.{family}.{name}")
 
 
-def softmax_over(scores, positions):
-    """The softmax over some positions, 0 at the others; 0 everywhere if there are none."""
+def weights_over(scores, positions, normalized=softmax):
+    """The weights of some positions, 0 at the others; 0 everywhere if there are none."""
     weights = np.zeros(len(scores))
     chosen = [s for s in positions if scores[s] is not None]
     if chosen:
-        weights[chosen] = softmax([scores[s] for s in chosen])
+        weights[chosen] = normalized([scores[s] for s in chosen])
     return weights
 
 
@@ -161,14 +160,16 @@ class Memory(list):
 
 @dataclass
 class AttentionWeights:
-    """`score` and `scope` of the config, each with its parameters by their names in the module, and the scope's
-    options; `scope` is `fixed` without attention. `heads` holds the matrices query, key, value and output.
+    """`score`, `scope` and `normalizer` of the config, each with its parameters by their names in the module, and the
+    scope's options; `scope` is `fixed` without attention. `heads` holds the matrices query, key, value and output.
     """
 
     score: str
     scope: str
+    normalizer: str = "softmax"
     of_score: dict = field(default_factory=dict)
     of_scope: dict = field(default_factory=dict)
+    of_normalizer: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
     hard: bool = False
     key_value: bool = False
@@ -198,7 +199,9 @@ class AttentionWeights:
         score_of = formula_of("scores", self.score).score
         features = [None] * len(scored) if coverage is None else coverage
         scores = [score_of(h, v, s, self.of_score, c) for s, (v, c) in enumerate(zip(scored, features, strict=True))]
+        normalizer = formula_of("normalizers", self.normalizer)
         options = self.options | {"vectors": scored, "score_of": score_of}
+        options["normalized"] = lambda some: normalizer.weights(some, self.of_normalizer)
         weights = formula_of("scopes", self.scope).weights(h, scores, t, self.of_scope, options)
         if self.hard and weights.any():
             weights = np.eye(len(weights))[np.argmax(weights)]

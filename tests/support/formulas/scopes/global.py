@@ -1,5 +1,5 @@
-from support.formulas import softmax_over
+from support.formulas import weights_over
 
 
 def weights(h, scores, t, p, options):
-    return softmax_over(scores, range(len(scores)))
+    return weights_over(scores, range(len(scores)), options["normalized"])

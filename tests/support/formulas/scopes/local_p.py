@@ -1,6 +1,6 @@
 import numpy as np
 
-from support.formulas import sigmoid, softmax_over, window_around
+from support.formulas import sigmoid, softmax, weights_over, window_around
 
 
 def predicted_position(h, source_length, p, t=0, initial_position="middle"):
@@ -13,13 +13,12 @@ def predicted_position(h, source_length, p, t=0, initial_position="middle"):
     return source_length * odds / (1 + odds)
 
 
-def weights_around(scores, centre, window):
+def weights_around(scores, centre, window, normalized=softmax):
     sigma = window / 2
-    weights = softmax_over(scores, window_around(centre, window, len(scores)))
+    weights = weights_over(scores, window_around(centre, window, len(scores)), normalized)
     return np.array([w * np.exp(-((s - centre) ** 2) / (2 * sigma**2)) for s, w in enumerate(weights)])
 
 
 def weights(h, scores, t, p, options):
-    return weights_around(
-        scores, predicted_position(h, len(scores), p, t, options["initial_position"]), options["window"]
-    )
+    centre = predicted_position(h, len(scores), p, t, options["initial_position"])
+    return weights_around(scores, centre, options["window"], options["normalized"])

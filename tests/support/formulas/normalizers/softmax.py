@@ -1,0 +1,5 @@
+from support.formulas import softmax
+
+
+def weights(scores, p):
+    return softmax(scores)

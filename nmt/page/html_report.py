@@ -83,13 +83,10 @@ def _assembled(stored: Sequence[dict[str, Any]], title: str) -> str:
     icon = _data("image/svg+xml", _read("icon.svg"))
     style = _read("page.css").replace("/static/icon.svg", icon)
     [library] = (STATIC / "vendor").glob("d3-*.min.js")
-    page = _read("index.html")
+    page, policy = _read("index.html"), f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     for pattern, replacement in (
         (r"<title>.*?</title>", f"<title>{escape(title)}</title>"),
-        (
-            r'<link rel="icon"[^>]*>',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n<link rel="icon" href="{icon}">',
-        ),
+        (r'<link rel="icon"[^>]*>', f'{policy}\n<link rel="icon" href="{icon}">'),
         (r'<link rel="stylesheet"[^>]*>', f"<style>{style}</style>"),
         (r'<script src="/static/theme.js"></script>', f"<script>{_read('theme.js')}</script>"),
         (r'<script src="/static/vendor/[^>]*></script>', f"<script>{library.read_text(encoding='utf-8')}</script>"),

@@ -3,6 +3,7 @@
 import os
 import zlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import jaxtyping
@@ -12,12 +13,12 @@ from hypothesis import settings
 from support.cli import write_config
 from support.tiny_config import ConfigMaker, config_maker, made_up_text, write_splits
 
+from nmt import addons
 from nmt.build import build_model
 from nmt.cli import main
 from nmt.config.run import Config
 from nmt.data.training_set import load_training_set
 from nmt.text.corpus import ParallelText
-from nmt.training import event_log
 from nmt.translator import Translator
 
 # No deadlines: this may be a busy machine. The same inputs each time, but for the long form, which looks for new ones.
@@ -45,7 +46,8 @@ def _annotations(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(autouse=True)
 def _no_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
     """Importing it takes seconds."""
-    monkeypatch.setattr(event_log, "_summary_writer", lambda *_: None)
+    if (room := addons.offered("trackers")) is not None:
+        monkeypatch.setattr(room, "tensorboard", lambda *_: nullcontext(lambda _: None))
 
 
 @pytest.fixture(scope="session")

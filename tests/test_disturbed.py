@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,8 @@ import nmt
 from nmt.cli import main
 from nmt.config.reading import to_yaml
 from nmt.system.errors import UserError
-from nmt.training import event_log, loop
-from nmt.training.event_log import EventLog
+from nmt.training import loop
 
-SUMMARY_WRITER = event_log._summary_writer  # which the tests' fixture replaces
 pytestmark = pytest.mark.long
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(nmt.__file__).parents[1]), *sys.path])}
@@ -104,25 +101,6 @@ def test_a_run_saves_nothing_in_a_folder_that_became_anothers(
     assert {
         path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()
     } == dict.fromkeys(("metrics.jsonl", "last.safetensors"), "the other run's")
-
-
-def test_curves_that_cannot_be_written_are_reported_once(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("tensorboard")
-    monkeypatch.setattr(event_log, "_summary_writer", SUMMARY_WRITER)
-    (tmp_path / "tensorboard").write_bytes(b"")
-    with pytest.raises(UserError, match="tensorboard cannot be written"):
-        EventLog(tmp_path)
-    (tmp_path / "tensorboard").unlink()
-    with closing(EventLog(tmp_path)) as log:
-        log.write("train", 1, 1, loss=1.0)
-        (tmp_path / "tensorboard").rename(tmp_path / "elsewhere")  # at once, while a thread writes
-        for update in range(2, 2000):
-            log.write("train", update, 1, loss=1.0)
-    errors = capfd.readouterr().err
-    assert "Traceback" not in errors
-    assert errors.count("its curves end here") <= 1
 
 
 PROGRAM = """

@@ -39,6 +39,7 @@ ROOMS = {
         *("docs/how-to/train-in-the-browser.md", "tests/browser/test_playground.py"),
         "tests/page_modules/playground.test.js",
     ],
+    "trackers": [],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),

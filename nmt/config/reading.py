@@ -76,7 +76,8 @@ def parse_config(values: dict[str, Any], origin: str) -> Config:
 def parse_stored(values: dict[str, Any], origin: str) -> Config:
     """The same for what nmt has stored, maybe version 0.3 or with an add-on: without what has no effect here."""
     unused = [("search", "vocabulary_selection"), ("training", "keep_checkpoints"), ("model", "word_dropout")]
-    for name, field in unused + [("data", "augment")] * (addons.offered("augment_config") is None):
+    unused += [("data", "augment")] * (addons.offered("augment_config") is None)
+    for name, field in unused + [("training", "trackers")] * (addons.offered("trackers_config") is None):
         if isinstance(section := values.get(name), dict):
             section.pop(field, None)
     return parse_config(values, origin)

@@ -60,8 +60,10 @@ class EarlyStoppingConfig(Section):
 
 if TYPE_CHECKING:
     GuidedAlignmentConfig = Any
+    Trackers = tuple[str, ...] | None
 else:  # without the add-on: null alone
     GuidedAlignmentConfig = getattr(addons.offered("align_config"), "GuidedAlignmentConfig", type(None))
+    Trackers = getattr(addons.offered("trackers_config"), "Trackers", None)
 
 
 class TrainingConfig(Section):
@@ -107,6 +109,8 @@ class TrainingConfig(Section):
     """Updates between checkpoints. By default after each validation."""
     log_every: Count = 50
     """Updates between two `train` events of `metrics.jsonl`."""
+    trackers: Trackers = None
+    """What follows the run's events beside TensorBoard (an add-on): functions, `MODULE:FUNCTION`, or installed ones."""
     start_from: PathString | None = None
     """A checkpoint, or `hf://OWNER/NAME`, whose weights and tokens training begins with. Its model and tokenizers must
     be those of this config; dropout and the text may be others."""

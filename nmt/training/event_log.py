@@ -1,13 +1,11 @@
-"""What training measures: `metrics.jsonl`, one object per line, and TensorBoard's files if it is installed."""
+"""What training measures: `metrics.jsonl`, one object per line."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
-import sys
-import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -25,12 +23,12 @@ class RemovedFile(UserError):
 
 
 class EventLog:
-    """Appends events to a run's `metrics.jsonl`, and their numbers to TensorBoard's event files beside it."""
+    """Appends events to a run's `metrics.jsonl`, and passes each to `follow`, such as that of its trackers."""
 
-    def __init__(self, folder: Path | None, size: int = 0, update: int = 0) -> None:
+    def __init__(self, folder: Path | None, size: int = 0, follow: Callable[[dict[str, Any]], None] | None = None):
         """Continue where the file had `size` bytes: later events are cut off. Without a folder nothing is kept."""
         self._folder, self._path = folder, (folder or Path()) / NAME
-        self._tensorboard = _summary_writer(folder / TENSORBOARD, update) if folder else None
+        self._follow = follow
         with report_write_errors(self._path):
             self._file = self._path.open("ab") if folder else TemporaryFile()  # noqa: SIM115  # until `close`
             self._file.truncate(min(size, self._file.tell()))
@@ -52,14 +50,8 @@ class EventLog:
         with report_write_errors(self._path):
             self._file.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
             self._file.flush()
-        try:
-            for name, value in values.items():
-                if self._tensorboard is not None and isinstance(value, int | float):
-                    self._tensorboard.add_scalar(f"{event}/{name}", value, update)
-        except OSError as error:
-            self._tensorboard, reason = None, error.strerror or error
-            folder = self._path.with_name(TENSORBOARD)
-            print(f"{folder} cannot be written any more ({reason}): its curves end here", file=sys.stderr)
+        if self._follow is not None:
+            self._follow(entry)
         return entry
 
     def refuse_removed(self) -> None:
@@ -78,23 +70,3 @@ class EventLog:
     def close(self) -> None:
         with suppress(OSError):  # a full disk was reported when the event was written
             self._file.close()
-        with suppress(OSError):
-            if self._tensorboard is not None:
-                self._tensorboard.close()
-
-
-def _summary_writer(folder: Path, update: int) -> Any:
-    """TensorBoard's writer, which hides the events of later updates in the folder; None without TensorBoard."""
-    if importlib.util.find_spec("tensorboard") is None:
-        return None
-    from torch.utils.tensorboard import SummaryWriter
-
-    report = threading.excepthook
-
-    def report_others(error: threading.ExceptHookArgs) -> None:
-        if not type(error.thread).__module__.startswith("tensorboard"):
-            report(error)
-
-    threading.excepthook = report_others  # TensorBoard writes in a thread, whose error the next write raises, too
-    with report_write_errors(folder):
-        return SummaryWriter(str(folder), purge_step=update + 1)

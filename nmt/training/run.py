@@ -44,6 +44,8 @@ def run(config: Config, stop: StopSignals, *, resume: bool, group: ProcessGroup 
     """
     folder = Path(config.output_dir) / config.name
     require_folder(folder, resume=resume)
+    room = addons.offered("trackers") if group.is_main else None
+    trackers = room.load(config.training.trackers) if room else None
     prepared = prepare(config, group, folder if resume else None)
     with lock_folder(folder) if group.is_main else nullcontext():
         last = load_last(config, prepared, folder, group, repair=True) if resume else None
@@ -58,8 +60,12 @@ def run(config: Config, stop: StopSignals, *, resume: bool, group: ProcessGroup 
         counters, metrics_size = (saved.state, saved.metrics_size) if saved else (Counters(), 0)
         if saved:
             restore(train_state, saved, folder / LAST, group)
-        log = EventLog(folder if group.is_main else None, metrics_size, counters.update)
-        with closing(log), stop.installed():
+        began = folder, config.model_dump(mode="json"), counters.update
+        with (
+            room.following(trackers, *began) if room else nullcontext() as follow,
+            closing(EventLog(folder if group.is_main else None, metrics_size, follow)) as log,
+            stop.installed(),
+        ):
             of_run = config, pairs, prepared.validation, folder, group, stop
             trainer = Trainer(*of_run, train_state, counters, log)
             try:
@@ -80,6 +86,8 @@ def check(config: Config, *, resume: bool) -> None:
     folder = Path(config.output_dir) / config.name
     require_folder(folder, resume=resume)
     files.require_writable(folder, "output_dir")
+    if (room := addons.offered("trackers")) is not None:
+        room.load(config.training.trackers)
     prepared = prepare(config, resumed=folder if resume else None)
     loaded, _ = (load_last(config, prepared, folder, repair=False) if resume else None) or (None, None)
     config, model = _begin(config, folder, prepared, loaded)

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -119,8 +120,8 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
     import yaml
     from tqdm import tqdm
 
+    from nmt import addons
     from nmt.config.reading import parse_config
-    from nmt.training import event_log
     from nmt.training.distributed import connect_processes
     from nmt.training.interruption import StopSignals
     from nmt.training.run import run
@@ -129,7 +130,8 @@ def _train(yaml_text: str, log: Path, limit: Callable[[], None] | None) -> None:
     with log.open("a", encoding="utf-8") as errors, open(os.devnull, "a", encoding="utf-8") as nowhere:
         os.dup2(errors.fileno(), 2)
         os.dup2(nowhere.fileno(), 1)
-    event_log._summary_writer = lambda *_: None
+    if (room := addons.offered("trackers")) is not None:
+        room.tensorboard = lambda *_: nullcontext(lambda _: None)
     tqdm.set_lock(threading.RLock())  # its own is a semaphore of the system, which a killed process leaves behind
     if limit is not None:
         limit()

@@ -1,0 +1,1 @@
+"""Trackers, such as TensorBoard's, which follow the events of a run."""

@@ -6,15 +6,28 @@ It shares style and drawing with the page that the add-on `nmt.page` offers, and
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from nmt.addons import offered
+from nmt.system.bundled import SAMPLE
 from nmt.system.errors import UserError
 
 STATIC = Path(__file__).parent / "static"
 SHARED = (  # of the page
     *("chart.js", "elements.js", "heat.js", "icon.svg", "page.css", "theme.js", "theme_button.js", "vendor"),
 )
+
+
+CAPTIONS, LONGEST = 1000, 7  # pairs, and words of a side
+
+
+def captions() -> Iterator[str]:
+    """Short pairs of the sample corpus, a line each, with a tab between German and English."""
+    sides = [(SAMPLE / f"train.{code}").read_text(encoding="utf-8").splitlines() for code in ("de", "en")]
+    short = (pair for pair in zip(*sides, strict=True) if max(len(side.split()) for side in pair) <= LONGEST)
+    return ("\t".join(pair) + "\n" for pair in islice(dict.fromkeys(short), CAPTIONS))
 
 
 def write_playground(folder: Path) -> None:
@@ -36,6 +49,7 @@ def write_playground(folder: Path) -> None:
     style = shared / "page.css"
     style.write_text(style.read_text(encoding="utf-8").replace("/static/icon.svg", "icon.svg"), encoding="utf-8")
     shutil.copyfile(STATIC / "index.html", folder / "index.html")
+    (folder / "playground" / "captions.tsv").write_text("".join(captions()), encoding="utf-8")
     if site is not None:
         shutil.copyfile(site.ENGINE / "offline.js", folder / "offline.js")
         site.write_offline(folder, ("page/", "playground/"))

@@ -102,6 +102,20 @@ def test_settings_are_in_the_address_and_an_experiment_sets_them(open_playground
     expect(page.get_by_label("Task")).to_have_value("reverse")
 
 
+def test_captions_and_pasted_pairs(open_playground: Opener) -> None:
+    page = open_playground("#task=pairs&hidden=16")
+    expect(page.locator(".exact")).to_contain_text("of 100")
+    assert len(page.get_by_label("Pairs, a line each").input_value().splitlines()) == 1000
+    page.get_by_label("Pairs, a line each").fill("eins\tone\n")
+    page.get_by_role("button", name="Use these pairs").click()
+    expect(page.get_by_role("status")).to_have_text("There are 1 different pairs: at least 20 are needed.")
+    page.get_by_label("Pairs, a line each").fill("".join(f"das {i}\tthe {i}\n" for i in range(30)))
+    page.get_by_role("button", name="Use these pairs").click()
+    expect(page.locator(".exact")).to_contain_text("of 3 that no model")
+    page.get_by_role("button", name="One update").click()
+    expect(page.locator("#updates")).to_have_text("1 update of 32 pairs")
+
+
 def test_it_loads_once_is_small_and_then_works_without_a_network(browser: Browser, folder: Path) -> None:
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < LARGEST
     context = browser.new_context()

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { BATCH, byLength, dataOf } from "../../nmt/playground/static/engine/data.js";
 import { makeModel } from "../../nmt/playground/static/engine/model.js";
 import { generatorOf, normal } from "../../nmt/playground/static/engine/random.js";
-import { EOS, TASKS, UNK } from "../../nmt/playground/static/engine/tasks.js";
+import { EOS, pairsOf, TASKS, UNK } from "../../nmt/playground/static/engine/tasks.js";
 import { EXPERIMENTS } from "../../nmt/playground/static/experiments.js";
 import { fromHash, mechanismOf, nameOf, toHash } from "../../nmt/playground/static/settings.js";
 
@@ -58,6 +58,26 @@ test("batches are the same for a seed, and have no pair that is held out", () =>
       }
     }
   }
+});
+
+test("pairs of one's own are split into words, and one in ten is held out", () => {
+  const line = (_, i) => `Ein Hund läuft Nr. ${i}.\tA dog runs no. ${i}.`;
+  const text = ["", ...Array.from({ length: 40 }, line), line(null, 0)].join("\n");
+  const pairs = pairsOf(text);
+  assert.equal(pairs.length, 40);
+  assert.deepEqual(pairs[7].source, ["Ein", "Hund", "läuft", "Nr", ".", "7", "."]);
+  const data = dataOf("pairs", 1, text);
+  assert.equal(data.held.length, 4);
+  const trained = new Set(data.source.tokens);
+  for (const { source } of data.held) assert.ok(!trained.has(source[5]), source[5]);
+  assert.deepEqual(data.batch(2), dataOf("pairs", 1, text).batch(2));
+  for (const [wrong, message] of [
+    ["a\tb\nc", /^Error: Line 2 has not two sentences/],
+    ["a\tb\tc", /^Error: Line 1 has not two/],
+    ["a\tb", /^Error: There are 1 different pairs/],
+    [`${"a ".repeat(21)}\tb`, /^Error: Line 1 has more than 20/],
+  ])
+    assert.throws(() => pairsOf(wrong), message);
 });
 
 test("each length is in one range", () => {

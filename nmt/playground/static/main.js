@@ -20,6 +20,8 @@ const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.ge
 const [play, moment, example] = [at("play"), at("moment"), at("example")];
 const [slider, examples] = [/** @type {HTMLInputElement} */ (moment), /** @type {HTMLSelectElement} */ (example)];
 
+const pairs = /** @type {HTMLTextAreaElement} */ (at("pairs"));
+
 /** @type {Chosen} */
 let chosen = fromHash(location.hash);
 /** @type {Data} */
@@ -35,17 +37,27 @@ const last = () => Math.max(0, ...models.map(({ updates }) => updates()));
 
 const counted = (/** @type {number} */ updates) => `${updates} update${updates === 1 ? "" : "s"}`;
 
-/** Models anew, with these settings. @param {Chosen} settings */
+/** Models anew, with these settings. The pairs are captions until others are given. @param {Chosen} settings */
 function choose(settings) {
   setPlaying(false);
-  const same = settings.task === chosen.task && data;
+  const own = settings.task === "pairs";
+  at("own").hidden = !own;
+  if (own && !pairs.value) return void captions(settings);
+  let next;
+  try {
+    next = dataOf(settings.task, settings.seed, pairs.value);
+  } catch (error) {
+    at("status").textContent = error instanceof Error ? error.message : String(error);
+    return;
+  }
+  const same = settings.task === chosen.task && data && !own;
   chosen = settings;
   if (toHash(fromHash(location.hash)) !== toHash(chosen)) history.replaceState(null, "", toHash(chosen));
   const change = (/** @type {string} */ name, /** @type {string} */ value) =>
     keepingFocus(() => choose(fromHash(toHash({ ...chosen, [name]: value }))));
   at("common").replaceChildren(controls("all", COMMON, chosen, change));
   at("other").hidden = chosen.models.length > 1;
-  data = dataOf(chosen.task, chosen.seed);
+  data = next;
   if (!same) {
     const text = (/** @type {number} */ i) => data.held[i].source.join(data.joined).replaceAll("␣", " ");
     const longest = [...data.held.keys()].sort((a, b) => data.held[b].source.length - data.held[a].source.length);
@@ -58,11 +70,21 @@ function restart() {
   for (const model of models) model.close();
   goal = 0;
   follows = true;
-  models = chosen.models.map((_, i) => modelView(chosen, i, (kind) => keepingFocus(() => replace(i, kind)), hear));
+  models = chosen.models.map((_, i) =>
+    modelView(chosen, i, (kind) => keepingFocus(() => replace(i, kind)), hear, pairs.value),
+  );
   at("models").replaceChildren(...models.map(({ place }) => place));
   for (const model of models) model.start(Number(examples.value || 0));
   at("status").textContent = "";
   draw();
+}
+
+/** @param {Chosen} settings */
+async function captions(settings) {
+  const answer = await fetch("playground/captions.tsv").catch(() => null);
+  if (!answer?.ok) return void (at("status").textContent = "The captions cannot be loaded: paste pairs of your own.");
+  pairs.value = await answer.text();
+  choose(settings);
 }
 
 /** @param {number} index @param {Kind | null} kind */
@@ -149,6 +171,7 @@ at("restart").addEventListener("click", () => {
   restart();
 });
 at("other").addEventListener("click", () => choose({ ...chosen, models: [...chosen.models, SECOND] }));
+at("use").addEventListener("click", () => choose(chosen));
 slider.addEventListener("input", () => {
   follows = Number(slider.value) === Number(slider.max);
   draw();

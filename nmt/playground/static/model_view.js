@@ -16,8 +16,9 @@ const NO_WORKER = "This browser cannot train here: it runs no modules in workers
 
 /** The model of a place in `chosen`. @param {Chosen} chosen @param {number} index
  * @param {(kind: Kind | null) => void} change null removes the model
- * @param {(error: string) => void} hear is called after all news */
-export function modelView(chosen, index, change, hear) {
+ * @param {(error: string) => void} hear is called after all news
+ * @param {string} text own pairs */
+export function modelView(chosen, index, change, hear, text) {
   const kind = chosen.models[index];
   const { place, matrix, written, exact } = parts(chosen, index, change);
   /** @type {Loss[]} */
@@ -41,7 +42,7 @@ export function modelView(chosen, index, change, hear) {
     /** @param {number} example */
     start(example) {
       const { task, seed, rate, forcing } = chosen;
-      send({ kind: "start", task, seed, rate, forcing, mechanism: mechanismOf(chosen, kind), example });
+      send({ kind: "start", task, text, seed, rate, forcing, mechanism: mechanismOf(chosen, kind), example });
     },
     /** @param {number} update */
     until: (update) => send({ kind: "until", update }),
@@ -88,20 +89,20 @@ function parts(chosen, index, change) {
 }
 
 /** @param {Accuracy} measured */
-function accuracy({ update, exact, ranges }) {
+function accuracy({ update, pairs: all, exact, ranges }) {
   const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
   const table = element("table");
   for (const { low, high, pairs, right } of ranges) {
     const row = element("tr");
     const meter = document.createElement("meter");
     meter.value = right / pairs;
-    const name = `${low === high ? low : `${low} to ${high}`} characters`;
+    const name = `${low === high ? low : `${low} to ${high}`} tokens`;
     meter.setAttribute("aria-label", name);
     const cell = element("td");
     cell.append(meter);
     row.append(element("th", "", name), cell, element("td", "number", percent(right / pairs)));
     table.append(row);
   }
-  const sum = `Exactly right after ${update} updates: ${percent(exact)} of 100 that no model is trained on`;
+  const sum = `Exactly right after ${update} updates: ${percent(exact)} of ${all} that no model is trained on`;
   return [element("p", "exact", sum), table];
 }

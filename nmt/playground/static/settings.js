@@ -14,8 +14,9 @@ export const COMMON = [
     options: [
       ["reverse", "reverse a word"],
       ["dates", "write out a date"],
+      ["pairs", "translate captions, or your own pairs"],
     ],
-    says: "What is learnt. Reversing needs exactly one letter per step; a date needs some of its letters and no others.",
+    says: "What is learnt. Reversing needs exactly one letter per step; a date needs some of its letters; a sentence, words in another order.",
   },
   {
     name: "hidden",

@@ -2,7 +2,7 @@
 /** A task's vocabularies, its batches, and the pairs that are held out: never trained on. */
 
 import { generatorOf } from "./random.js";
-import { batchOf, SPECIALS, TASKS, UNK } from "./tasks.js";
+import { batchOf, pairsOf, SPECIALS, TASKS, UNK } from "./tasks.js";
 
 /** @import { Batch, Pair } from "./tasks.js" */
 /** @typedef {ReturnType<typeof dataOf>} Data */
@@ -11,21 +11,13 @@ const HELD_OUT = 100;
 const SEEN = 5000; // pairs that make the vocabularies
 export const BATCH = 32;
 
-/** @param {string} task @param {number} seed of the batches; the pairs held out are always the same */
-export function dataOf(task, seed) {
-  const { draw, joined, most } = TASKS[task];
-  const key = (/** @type {Pair} */ pair) => pair.source.join(" ");
-  const random = generatorOf(0, 1);
-  /** @type {Map<string, Pair>} */
-  const heldOut = new Map();
-  while (heldOut.size < HELD_OUT) {
-    const pair = draw(random);
-    heldOut.set(key(pair), pair);
-  }
-  const seen = Array.from({ length: SEEN }, () => draw(random));
+/** @param {string} task one of TASKS, or `pairs` @param {number} seed of the batches; the pairs held out are always the same
+ * @param {string} [text] the pairs, of which one in ten is held out, at most 100 */
+export function dataOf(task, seed, text = "") {
+  const { draw, joined, most, held, seen } = task === "pairs" ? ofPairs(pairsOf(text)) : ofTask(TASKS[task]);
+  const heldOut = new Set(held.map(key));
   const source = vocabularyOf(seen.map((pair) => pair.source));
   const target = vocabularyOf(seen.map((pair) => pair.target));
-  const held = [...heldOut.values()];
 
   /** @param {Pair[]} pairs @returns {Batch} */
   const encoded = (pairs) =>
@@ -45,6 +37,30 @@ export function dataOf(task, seed) {
     return encoded(pairs);
   }
   return { source, target, held, encoded, batch, joined, most };
+}
+
+const key = (/** @type {Pair} */ pair) => pair.source.join(" ");
+
+/** @param {import("./tasks.js").Task} task */
+function ofTask(task) {
+  const random = generatorOf(0, 1);
+  /** @type {Map<string, Pair>} */
+  const held = new Map();
+  while (held.size < HELD_OUT) {
+    const pair = task.draw(random);
+    held.set(key(pair), pair);
+  }
+  return { ...task, held: [...held.values()], seen: Array.from({ length: SEEN }, () => task.draw(random)) };
+}
+
+/** @param {Pair[]} pairs */
+function ofPairs(pairs) {
+  const seen = [...pairs];
+  const random = generatorOf(0, 1);
+  const count = Math.min(HELD_OUT, Math.floor(pairs.length / 10));
+  const held = Array.from({ length: count }, () => seen.splice(Math.floor(random() * seen.length), 1)[0]);
+  const draw = (/** @type {() => number} */ next) => seen[Math.floor(next() * seen.length)];
+  return { draw, joined: " ", most: Math.max(...pairs.map(({ target }) => target.length)) + 3, held, seen };
 }
 
 /** @param {string[][]} sentences */

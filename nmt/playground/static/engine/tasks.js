@@ -61,5 +61,28 @@ const dates = {
   most: 14,
 };
 
+const FEWEST = 20; // pairs
+const LONGEST = 20; // tokens of a sentence
+
+/** The pairs of a text: a line each, with a tab between both sentences. Words and punctuation are tokens.
+ * @param {string} text @returns {Pair[]} each once */
+export function pairsOf(text) {
+  const tokens = (/** @type {string} */ side) =>
+    side.normalize("NFC").match(/[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]/gu) ?? [];
+  /** @type {Map<string, Pair>} */
+  const pairs = new Map();
+  text.split("\n").forEach((line, i) => {
+    if (!line.trim()) return;
+    const [source, target, ...more] = line.split("\t").map(tokens);
+    if (!source?.length || !target?.length || more.length)
+      throw new Error(`Line ${i + 1} has not two sentences with a tab between them.`);
+    if (Math.max(source.length, target.length) > LONGEST)
+      throw new Error(`Line ${i + 1} has more than ${LONGEST} words and signs: leave it out, or shorten it.`);
+    if (!pairs.has(source.join(" "))) pairs.set(source.join(" "), { source, target });
+  });
+  if (pairs.size < FEWEST) throw new Error(`There are ${pairs.size} different pairs: at least ${FEWEST} are needed.`);
+  return [...pairs.values()];
+}
+
 /** @type {Record<string, Task>} */
 export const TASKS = { reverse, dates };

@@ -8,10 +8,10 @@ import { EOS } from "./tasks.js";
 
 /** @import { Settings } from "./parameters.js" */
 /** @typedef {Omit<Settings, "sourceTypes" | "targetTypes">} Mechanism */
-/** @typedef {{kind: "start", task: string, seed: number, rate: number, forcing: number, mechanism: Mechanism, example: number} | {kind: "until", update: number} | {kind: "example", example: number}} Order */
+/** @typedef {{kind: "start", task: string, text: string, seed: number, rate: number, forcing: number, mechanism: Mechanism, example: number} | {kind: "until", update: number} | {kind: "example", example: number}} Order */
 /** @typedef {{update: number, loss: number}} Loss */
 /** @typedef {{update: number, weights: number[][] | null, written: string}} Snapshot of the example: the weights while its reference is read, and what is written */
-/** @typedef {{update: number, exact: number, ranges: ReturnType<typeof byLength>}} Accuracy */
+/** @typedef {{update: number, pairs: number, exact: number, ranges: ReturnType<typeof byLength>}} Accuracy */
 /** @typedef {{losses: Loss[], snapshots: Snapshot[], accuracies: Accuracy[], error?: string}} News */
 
 const CLIP = 1;
@@ -26,8 +26,8 @@ let allowed = 0;
 let waiting = false;
 
 /** @param {Extract<Order, {kind: "start"}>} order */
-function begin({ task, seed, rate, forcing, mechanism, example }) {
-  const data = dataOf(task, seed);
+function begin({ task, text: pairs, seed, rate, forcing, mechanism, example }) {
+  const data = dataOf(task, seed, pairs);
   const sizes = { sourceTypes: data.source.tokens.length, targetTypes: data.target.tokens.length };
   const model = makeModel({ ...mechanism, ...sizes }, seed);
   const heldOut = data.encoded(data.held);
@@ -44,7 +44,12 @@ function begin({ task, seed, rate, forcing, mechanism, example }) {
   function accuracy() {
     const written = model.write(heldOut, data.most).map(({ tokens }) => text(tokens).join(" "));
     const exact = data.held.map((pair, i) => written[i] === pair.target.join(" "));
-    return { update: updates, exact: exact.filter(Boolean).length / exact.length, ranges: byLength(data.held, exact) };
+    return {
+      update: updates,
+      pairs: exact.length,
+      exact: exact.filter(Boolean).length / exact.length,
+      ranges: byLength(data.held, exact),
+    };
   }
   return {
     updates: () => updates,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +19,7 @@ from nmt.config.search import SearchConfig
 from nmt.data.batching import Example
 from nmt.decoding import batches as decoding
 from nmt.decoding import scoring
-from nmt.decoding.beam_search import Candidates, Choose, Hypothesis, length_penalty
+from nmt.decoding.beam_search import Candidates, Choose, Hypothesis, block_repeats, length_penalty
 from nmt.decoding.ensemble import Ensemble, TranslationModel
 from nmt.decoding.scoring import Scored
 from nmt.decoding.translation import Translation, joined_texts
@@ -211,7 +211,7 @@ class Translator:
             n_best=search.beam_size if several and is_listed else options.n_best,
             attention=attention or options.replace_unk,
             prefixes=begun,
-            not_thrice=self._word_mask if search.block_repeats else None,
+            adjust=[partial(block_repeats, self._word_mask)] if search.block_repeats and not search.sampling else [],
             watch=options.watch,
             choose=options.constrain and options.constrain(readable),
         )

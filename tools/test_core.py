@@ -34,6 +34,7 @@ ROOMS = {
     "clean": ["docs/how-to/clean-a-corpus.md", "docs/how-to/from-a-translation-memory.md"],
     "service": [],
     "variants": [],
+    "search_options": [],
     "comparison": [],
     "playground": [
         *("docs/how-to/train-in-the-browser.md", "tests/browser/test_playground.py"),

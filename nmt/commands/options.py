@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from nmt import addons
 from nmt.system.errors import UserError
 
 if TYPE_CHECKING:
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from nmt.config.run import Config
 
 DEFAULT = "(default: the checkpoint's setting)"
-SETTINGS = ("length_penalty", "precision", "max_length", "batch_size")
-SAMPLING = ("temperature", "top_k", "seed")
+SETTINGS: tuple[str, ...] = ("length_penalty", "precision", "max_length", "batch_size")
+SETTINGS += tuple(getattr(addons.offered("search_flags"), "NAMES", ()))
+SAMPLING = ("temperature", "top_k", "top_p", "seed")
 CONTENT_OPTIONS = ("beam", "split_sentences", *SETTINGS, *SAMPLING)  # all that decide what the translations are
 
 
@@ -41,7 +43,13 @@ def add_decoding_options(parser: Parser) -> None:
     add_search_options(parser)
     add("--temperature", type=float, metavar="T", help="sample translations from p^(1/T) instead of searching")
     add("--top-k", type=positive, metavar="K", help="sample each token from the K most probable ones")
-    add("--seed", type=positive, metavar="N", help="with --temperature or --top-k: the random seed (default: 1)")
+    add("--top-p", type=float, metavar="P", help="sample each token from the likeliest of this total probability")
+    add(
+        "--seed",
+        type=positive,
+        metavar="N",
+        help="with --temperature, --top-k or --top-p: the random seed (default: 1)",
+    )
 
 
 def add_search_options(parser: Parser) -> None:
@@ -52,6 +60,8 @@ def add_search_options(parser: Parser) -> None:
     add("--length-penalty", type=float, metavar="α", help=f"{penalty} {DEFAULT}")
     precision = f"number format of products with the weights; auto takes the fastest on this CPU {DEFAULT}"
     add("--precision", choices=("auto", "float32", "bf16", "int8"), help=precision)
+    if (room := addons.offered("search_flags")) is not None:
+        room.add_to(parser)
     add_device_options(parser)
 
 

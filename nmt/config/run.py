@@ -41,7 +41,8 @@ class Config(Section):
     folder of a config that you write. They are run when the config is read."""
 
     @model_validator(mode="after")
-    def _tying_fits_vocabulary(self) -> Self:
+    def _sections_fit(self) -> Self:
         if self.model.tied_embeddings == "all" and not self.data.joint_vocabulary:
             raise ValueError("model.tied_embeddings: all needs data.joint_vocabulary: true; set it, or choose target")
+        self.search.check(self.model)
         return self

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import AliasChoices, Field, model_validator
 
-from nmt.registry import Count, Positive, PrecisionOption, Section
+from nmt import addons
+from nmt.registry import Count, Fraction, Positive, PrecisionOption, Section
 
 BEAM = AliasChoices("beam_size", "beam")  # the name, and the one on the command line
 
@@ -18,11 +19,33 @@ class SamplingConfig(Section):
     """Below 1, likely words become likelier; above 1, less likely."""
     top_k: Count | None = None
     """Only so many of the likeliest words are drawn from at each step. By default all are."""
+    top_p: Fraction | None = None
+    """Only the fewest likeliest words with at least this total probability are (Holtzman et al. 2020)."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Another seed draws other translations. With the same one, a sentence is always translated alike."""
 
 
-class SearchConfig(Section):
+class NoSearchOptions(Section):
+    """Search without the add-on `nmt.search_options`."""
+
+    def check(self, model: Any) -> None:
+        """Raise ValueError for values that do not fit the section `model`."""
+
+    def hooks(self, model: Any, **hooks: Any) -> dict[str, Any]:
+        """`adjust` and `choose` of a beam search by a model, maybe changed; or `rank`, which sorts hypotheses.
+
+        `rank` gets those of a sentence, with attention. Raises `UserError` for options that do not fit the model.
+        """
+        return hooks
+
+
+if TYPE_CHECKING:
+    SearchOptions = NoSearchOptions
+else:
+    SearchOptions = getattr(addons.offered("search_options"), "SearchOptions", NoSearchOptions)
+
+
+class SearchConfig(SearchOptions):
     """Beam search."""
 
     beam_size: Annotated[int, Field(ge=1, le=10_000, strict=True, validation_alias=BEAM)] = 5
@@ -30,8 +53,8 @@ class SearchConfig(Section):
     length_penalty: Annotated[float, Field(ge=0, le=10)] = 1.0
     """α of Wu et al. 2016, equation 14. 0: none."""
     sampling: SamplingConfig | None = None
-    """Draws translations from the model's distribution, by `temperature`, `top_k` and `seed`, each by itself: there is
-    no beam then, and `beam_size` is not used. By default translations are searched for."""
+    """Draws translations from the model's distribution, by `temperature`, `top_k`, `top_p` and `seed`, each by itself:
+    there is no beam then, and `beam_size` is not used. By default translations are searched for."""
     max_length: Annotated[int, Field(ge=1, le=10_000, strict=True)] = 100
     """The largest number of target tokens."""
     max_source_length: Count = 500

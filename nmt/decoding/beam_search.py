@@ -5,7 +5,7 @@ Shapes: B unfinished sentences, K beam, N = B·K rows (a sentence's hypotheses a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,6 +16,8 @@ from torch import Tensor
 Tensors = TypeVar("Tensors", bound=tuple[Any, ...])
 LONGEST_LOOP = 6  # tokens
 Step = Callable[[Int[Tensor, " N"], Any, Any], tuple[Float[Tensor, "N V"], Any]]
+# Changes, in place, the log-probabilities of the next ids, which follow the ids so far (BOS first).
+Adjust = Callable[[Float[Tensor, "B K V"], Int[Tensor, "B K L"]], None]
 # From the scores of all candidates, how many to choose, the ids so far (BOS first) and the sentences' indices:
 # scores, parents and tokens of candidates. Of the first K, those of EOS end; the first others go on.
 Choose = Callable[[Float[Tensor, "B K V"], int, Int[Tensor, "B K L"], Int[Tensor, " B"]], tuple[Tensor, Tensor, Tensor]]
@@ -84,7 +86,7 @@ def beam_search(
     max_length: int,
     n_best: int = 1,
     prefix: Int[Tensor, "B P"] | None = None,
-    not_thrice: Bool[Tensor, " V"] | None = None,
+    adjust: Sequence[Adjust] = (),
     watch: Callable[[Candidates], None] | None = None,
     choose: Choose = best_candidates,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
@@ -94,20 +96,20 @@ def beam_search(
     and the new state. `state` and `memory` begin with a row per sentence; `state` then has K, reordered with the
     hypotheses. A hypothesis ends when EOS is among the K best continuations of its sentence, a sentence when K have
     ended, or at `max_length`, where all compete as they are. K = 1 is greedy search. Hypotheses begin with `prefix`;
-    behind it, no id of `not_thrice` ends a third equal sequence. `choose` selects candidates; `watch` gets them.
+    behind it `adjust` changes log-probabilities. `choose` selects candidates; `watch` gets them.
     """
     indices = _indices(memory)  # the unfinished sentences, by their index in the input
     ids, scores = indices.new_full((len(indices), 1, 1), bos), torch.zeros(len(indices), 1, device=indices.device)
     ended: list[list[Hypothesis]] = [[] for _ in indices]
     for length in range(1, max_length + 1):
         log_p, state = step(ids[:, :, -1].flatten(), state, memory)
-        log_p = _allowed(log_p.unflatten(0, scores.shape), ids, indices, prefix, not_thrice)
+        log_p = adjusted(log_p.unflatten(0, scores.shape), ids, indices, prefix, adjust)
         totals = log_p.add_(scores.unsqueeze(2))
         best, parents, tokens = choose(totals, 2 * beam_size, ids, indices)  # K may end, and K others are to continue
         written = torch.cat([ids.gather(1, parents.unsqueeze(2).expand(-1, -1, length)), tokens.unsqueeze(2)], dim=2)
         is_hypothesis = ((tokens == eos) & (best > -torch.inf))[:, :beam_size]
         _add(ended, indices, written, best / length_penalty(length, alpha), is_hypothesis)
-        going_on = _going_on(tokens == eos)[:, : min(beam_size, totals[0, :, 1:].numel())]
+        going_on = _going_on(tokens == eos)[:, : min(beam_size, best.shape[1] - totals.shape[1])]
         if watch:
             watch(Candidates(indices, best, parents, tokens, going_on))
         scores, parents = best.gather(1, going_on), parents.gather(1, going_on)
@@ -124,48 +126,40 @@ def beam_search(
     yield from _ranked(ended, indices, n_best)
 
 
-def _allowed(
+def adjusted(
     log_probabilities: Float[Tensor, "B K V"],
     ids: Int[Tensor, "B K L"],
     indices: Int[Tensor, " B"],
     prefix: Int[Tensor, "X P"] | None,
-    not_thrice: Bool[Tensor, " V"] | None,
+    adjust: Sequence[Adjust],
 ) -> Float[Tensor, "B K V"]:
-    """−∞, in place, for the next ids that a prefix or `not_thrice` rules out."""
-    length = ids.shape[2]
-    if not_thrice is not None:
-        is_free = prefix is None or length > prefix.shape[1] or prefix[indices, length - 1, None] < 0
-        _block_repeats(log_probabilities, ids, not_thrice, is_free)
-    return force(log_probabilities, prefix, indices, length - 1)
+    """−∞ for all but the next id of a sentence's prefix, or else what `adjust` makes of them. May change its input.
 
-
-def force(
-    log_probabilities: Float[Tensor, "B K V"], prefix: Int[Tensor, "X P"] | None, sentences: Int[Tensor, " B"], t: int
-) -> Float[Tensor, "B K V"]:
-    """−∞, in place, for all but the t-th token of each sentence's prefix; where that is −1, no token is fixed."""
-    if prefix is None or t >= prefix.shape[1]:
-        return log_probabilities
-    token = prefix[sentences, t].view(-1, 1, 1)
-    is_another = torch.arange(log_probabilities.shape[2], device=token.device) != token
-    return log_probabilities.masked_fill_(is_another & (token >= 0), -torch.inf)
-
-
-def _block_repeats(
-    log_probabilities: Float[Tensor, "B K V"],
-    ids: Int[Tensor, "B K L"],
-    not_thrice: Bool[Tensor, " V"],
-    is_free: Bool[Tensor, "B 1"] | bool,
-) -> None:
-    """−∞, in place, for each token of the mask that would end the third of three equal sequences in a row.
-
-    Only in sentences that are free to choose their next token.
+    Where a prefix is −1, it fixes no id.
     """
+    t, free = ids.shape[2] - 1, log_probabilities
+    has_prefix = prefix is not None and t < prefix.shape[1]
+    if has_prefix:
+        free = log_probabilities.clone()
+    for change in adjust:
+        change(free, ids)
+    if prefix is None or not has_prefix:
+        return free
+    token = prefix[indices, t].view(-1, 1, 1)
+    is_another = torch.arange(free.shape[2], device=token.device) != token
+    return free.where(token < 0, log_probabilities.masked_fill(is_another, -torch.inf))
+
+
+def block_repeats(
+    not_thrice: Bool[Tensor, " V"], log_probabilities: Float[Tensor, "B K V"], ids: Int[Tensor, "B K L"]
+) -> None:
+    """−∞, in place, for each token of the mask that would end the third of three equal sequences in a row."""
     recent = ids[:, :, -LONGEST_LOOP - 1 :]
     if not (recent[:, :, :-1] == recent[:, :, -1:]).any():  # which is most often so, and what ends a loop soonest
         return
     for n in range(1, min(LONGEST_LOOP, (ids.shape[2] + 1) // 3) + 1):
         token = ids[:, :, -n]
-        is_third = (ids[:, :, 1 - 2 * n :] == ids[:, :, 1 - 3 * n : -n]).all(dim=2) & not_thrice[token] & is_free
+        is_third = (ids[:, :, 1 - 2 * n :] == ids[:, :, 1 - 3 * n : -n]).all(dim=2) & not_thrice[token]
         if is_third.any():
             at = is_third.nonzero(as_tuple=True)
             log_probabilities[(*at, token[at])] = -torch.inf

@@ -1,5 +1,6 @@
 """Search under constraints: against all sequences there are, and whether constraints are met whatever they are."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ from support.toy_search import END, SENTENCES, WORDS, Toy, search
 from nmt.constraints import selection
 from nmt.constraints.progress import Rules, State
 from nmt.constraints.selection import Selection
-from nmt.decoding.beam_search import best_candidates
+from nmt.decoding.beam_search import best_candidates, block_repeats
 
 
 def is_met(ids, constraints):
@@ -62,7 +63,7 @@ def test_constraints_are_always_met_and_other_sentences_stay_as_they_are():
             "max_length": prefix.shape[1] + need + int(generator.integers(0, 6)),
             "beam_size": int(generator.integers(1, 6)),
             "prefix": prefix if prefix.numel() else None,
-            "not_thrice": torch.ones(4, dtype=torch.bool) if seed % 2 else None,
+            "adjust": [partial(block_repeats, torch.ones(4, dtype=torch.bool))] if seed % 2 else [],
         }
         toy = Toy(seed, end_bonus=2.0)
         choose = Selection(constraints, eos=END, max_length=options["max_length"])

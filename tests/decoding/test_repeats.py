@@ -1,15 +1,17 @@
 """Search writes nothing three times in a row, but for numbers, what a prefix says, and what is turned off."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from support.toy_search import END, START, WORDS, Toy, in_order, search
 
-from nmt.decoding.beam_search import LONGEST_LOOP, beam_search
+from nmt.decoding.beam_search import LONGEST_LOOP, beam_search, block_repeats
 
 SENTENCES = tuple(range(0, 300, 10))
 WORDS_0_AND_1 = torch.tensor([True, True, False, False])  # 2 may repeat, as a number may
-OPTIONS = {"max_length": 24, "not_thrice": WORDS_0_AND_1}
+OPTIONS = {"max_length": 24, "adjust": [partial(block_repeats, WORDS_0_AND_1)]}
 
 
 def is_third(ids: tuple[int, ...]) -> bool:

@@ -22,11 +22,16 @@ SENTENCES = (17, 400)
 SAMPLES = 20_000
 
 
-def probability_of_next(toy, sentence, ids, temperature, top_k):
-    """p^(1/T), normalised over the k likeliest words."""
+def probability_of_next(toy, sentence, ids, temperature, top_k, top_p):
+    """p^(1/T), normalised over the k likeliest words, or over the fewest of them with a total of at least top_p."""
     values = toy.next(sentence, ids) / temperature
     if top_k is not None:
         values = np.where(values >= np.sort(values)[-min(top_k, len(values))], values, -np.inf)
+    probabilities = softmax(values)
+    if top_p is not None:
+        order = np.argsort(-probabilities)
+        nucleus = order[: 1 + np.flatnonzero(np.cumsum(probabilities[order]) >= top_p)[0]]
+        values = np.where(np.isin(np.arange(len(values)), nucleus), values, -np.inf)
     return softmax(values)
 
 
@@ -43,15 +48,22 @@ def search(toy, draws, sentences=SENTENCES, **options):
 
 
 # With k cells of expected counts e and observed counts o, Σ (o − e)² / e has mean k − 1 and variance 2 (k − 1).
-@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, None), (0.5, None), (2.0, 99), (1.0, 2), (0.7, 3)])
-def test_samples_have_the_distribution_of_the_model(temperature: float, top_k: int | None) -> None:
+@pytest.mark.parametrize(
+    ("temperature", "top_k", "top_p"),
+    [
+        *((1.0, None, None), (0.5, None, None), (2.0, 99, None), (1.0, 2, None), (0.7, 3, None)),
+        *((1.0, None, 0.9), (1.5, 3, 0.95), (2.0, 99, 0.8)),
+    ],
+)
+def test_samples_have_the_distribution_of_the_model(temperature: float, top_k: int | None, top_p: float | None) -> None:
     toy, longest = Toy(3), 3
     draws = uniform_draws([[5], [6]], SAMPLES, longest, seed=2)
-    samples = search(toy, draws, temperature=temperature, top_k=top_k)
+    samples = search(toy, draws, temperature=temperature, top_k=top_k, top_p=top_p)
     for sentence, hypotheses in zip(SENTENCES, samples, strict=True):
         expected = {}
         for ids in all_sequences(longest):
-            steps = [probability_of_next(toy, sentence, ids[:i], temperature, top_k)[t] for i, t in enumerate(ids)]
+            options = temperature, top_k, top_p
+            steps = [probability_of_next(toy, sentence, ids[:i], *options)[t] for i, t in enumerate(ids)]
             expected[ids] = SAMPLES * np.prod(steps)
         counts = Counter(hypothesis.ids for hypothesis in hypotheses)
         assert counts.keys() <= {ids for ids, number in expected.items() if number > 0}

@@ -1,0 +1,1 @@
+"""Options of search beyond beam, length penalty and sampling."""

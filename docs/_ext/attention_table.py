@@ -1,4 +1,4 @@
-"""The tables of scores, scopes and normalizers, from the classes that compute them."""
+"""The tables of scores, scopes, normalizers and cells, from the classes that compute them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nmt.components import NORMALIZERS, SCOPES, SCORES
+from nmt.components import CELLS, NORMALIZERS, SCOPES, SCORES
+from nmt.model.cells import Cell
 
 SUBSCRIPT = re.compile(r"(?<=[^\W\d_]|[)\u0300-\u036f])_(?:\{([^}]*)\}|(\w)(?![a-zA-Z0-9_]))")
 
@@ -61,12 +62,43 @@ def normalizers() -> str:
     return _table("normalizer", NORMALIZERS)
 
 
+def cells() -> str:
+    rows = [
+        "| `cell` | formula | paper | parameters per layer | multiplications per step | scan |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, cell in CELLS.items():
+        squares, vectors = _own_parameters(cell)
+        inputs, own = f"{cell.gates} H", [_term(squares, "H²"), _term(vectors, "H")]
+        parameters = " + ".join(filter(None, [f"{inputs} (I + 1)", *own]))
+        multiplications = " + ".join(filter(None, [f"{inputs} I", own[0]]))
+        has_scan = "no" if cell.sequence is Cell.sequence else "yes"
+        columns = [*map(typeset, formula_and_paper(cell)), parameters, multiplications, has_scan]
+        rows.append(f"| {_link(name, cell)} | {' | '.join(columns)} |")
+    return "\n".join(rows)
+
+
+def _own_parameters(cell: type[Cell]) -> tuple[int, int]:
+    """(m, n) of a cell that has m H² + n H parameters beside those of its input."""
+    of_one, of_two = (sum(p.numel() for p in cell(hidden).parameters()) for hidden in (1, 2))
+    squares = (of_two - 2 * of_one) // 2
+    return squares, of_one - squares
+
+
+def _term(factor: int, power: str) -> str:
+    return f"{factor} {power}" if factor else ""
+
+
+def _link(name: str, component: type[Any]) -> str:
+    return f"[`{name}`](../../{component.__module__.replace('.', '/')}.py)"
+
+
 def _table(choice: str, components: Mapping[str, type[Any]]) -> str:
     rows = [f"| `{choice}` | formula | paper | cost per step | choose it |", "|---|---|---|---|---|"]
     for name, component in components.items():
         cost, advice = COSTS_AND_ADVICE.get(name, ("–", "–"))
         cells = [*map(typeset, formula_and_paper(component)), typeset(cost), typeset(advice)]
-        rows.append(f"| [`{name}`](../../{component.__module__.replace('.', '/')}.py) | {' | '.join(cells)} |")
+        rows.append(f"| {_link(name, component)} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from nmt.addons import offered
 from nmt.components import CELLS, NORMALIZERS, SCOPES, SCORES
-from nmt.config.model import AttentionConfig, ModelConfig
+from nmt.config.model import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from nmt.model.attention import Attention, FixedContext
 from nmt.model.bahdanau import BahdanauDecoder
 from nmt.model.decoder import Decoder, DecoderSizes
@@ -72,12 +74,37 @@ def _tie(model: Seq2Seq, config: ModelConfig) -> None:
 def _assemble(config: ModelConfig, source_types: int, target_types: int, segment_ends: Sequence[int]) -> Seq2Seq:
     embedding, settings = Embedding(target_types, config.embedding_size), config.encoder
     source_embedding = embedding if config.tied_embeddings == "all" else Embedding(source_types, config.embedding_size)
-    sizes, rates = (settings.hidden_size, settings.layers), (settings.dropout, config.embedding_dropout)
-    rnn = CELLS[config.cell].bidirectional(config.embedding_size, *sizes, settings.dropout)
-    encoder = Encoder(source_embedding, rnn, 2 * settings.hidden_size, *rates, settings.self_attention)
-    model = Seq2Seq(encoder, _make_decoder(config, embedding, encoder.memory_size, segment_ends))
+    rates = settings.dropout, config.embedding_dropout
+    encoder = Encoder(
+        source_embedding, _encoder_layers(config), 2 * settings.hidden_size, *rates, settings.self_attention
+    )
+    decoder = _make_decoder(config, embedding, encoder.memory_size, segment_ends)
+    if options := _between_layers(config.decoder):
+        decoder.rnn = _deep_layers().DeepStack(decoder.rnn, config.decoder.hidden_size, **options)
+    model = Seq2Seq(encoder, decoder)
     _tie(model, config)
     return model
+
+
+def _encoder_layers(config: ModelConfig) -> nn.Module:
+    make, settings = CELLS[config.cell].bidirectional, config.encoder
+    sizes = config.embedding_size, settings.hidden_size, settings.layers, settings.dropout
+    if options := _between_layers(settings):
+        layers: nn.Module = _deep_layers().DeepBidirectional(make, *sizes, **options)
+        return layers
+    return make(*sizes)
+
+
+def _between_layers(settings: EncoderConfig | DecoderConfig) -> dict[str, bool]:
+    """The connections between layers, if any are set."""
+    options = {name: getattr(settings, name) for name in ("residual", "layer_norm")}
+    return options if any(options.values()) else {}
+
+
+def _deep_layers() -> Any:
+    if (module := offered("deep_layers")) is None:
+        raise UserError("residual and layer_norm of encoder or decoder need the add-on nmt.variants; set them to false")
+    return module
 
 
 def _make_decoder(

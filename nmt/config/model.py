@@ -71,9 +71,17 @@ class EncoderConfig(Section):
     """The number of layers."""
     dropout: BelowOne = 0.3
     """Dropout between layers, on the memory, and on the final states from which the decoder starts."""
+    residual: bool = False
+    """With several `layers`: from the second one on, a layer's output is its state plus the output of the one below."""
+    layer_norm: bool = False
+    """Each layer's output is normalised."""
     self_attention: Annotated[int, Field(ge=0, le=1_000_000_000, strict=True)] = 0
     """The number of heads of a self-attention over the states, which makes the memory. 0: none. With
     `attention.wiring: bahdanau` or `luong`."""
+
+    @classmethod
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
+        return super().unused(values) | _unused_connections(values)
 
     @model_validator(mode="after")
     def _heads_divide_the_memory(self) -> Self:
@@ -82,6 +90,11 @@ class EncoderConfig(Section):
             why = f"does not divide 2 × hidden_size ({size}); set one to fit the other"
             raise ValueError(f"self_attention: {self.self_attention} {why}")
         return self
+
+
+def _unused_connections(values: Mapping[str, Any]) -> dict[str, str | None]:
+    single = values.get("layers", 1) == 1
+    return {"residual": "with layers: 1; remove it, or set layers to 2 or more"} if single else {}
 
 
 class DecoderConfig(Section):
@@ -93,6 +106,10 @@ class DecoderConfig(Section):
     """The number of layers."""
     dropout: BelowOne = 0.3
     """Dropout between layers and before the output layer."""
+    residual: bool = False
+    """With several `layers`: from the second one on, a layer's output is its state plus the output of the one below."""
+    layer_norm: bool = False
+    """Each layer's output is normalised."""
     readout: Literal["tanh", "linear", "maxout"] = "tanh"
     """With `attention.wiring: bahdanau` or `none`: what the output layer reads of r, which is state, context and last
     word, joined. `tanh`: tanh(W r + b). `maxout`: the larger one of each two numbers in W r + b. `linear`: r itself."""
@@ -102,7 +119,7 @@ class DecoderConfig(Section):
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
-        unused = super().unused(values)
+        unused = super().unused(values) | _unused_connections(values)
         if values.get("readout") == "linear":
             unused["readout_size"] = "with readout: linear; remove it, or set readout to tanh or maxout"
         return unused

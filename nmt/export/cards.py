@@ -96,8 +96,7 @@ def hub_card(loaded: Loaded, repository: str, text: str = "") -> str:
         "pipeline_tag": "translation",
         "tags": ["translation", "attention", "rnn"],
     }
-    attention = config.model.attention
-    has_attention = attention.wiring != "none"
+    attention, has_attention = config.model.attention, config.model.attention.wiring != "none"
     facts = _CHECKPOINT.format(
         source=source,
         target=target,

@@ -79,7 +79,7 @@ class _Encode(nn.Module):
 
     def __init__(self, members: Sequence[Seq2Seq], read: Sequence[int]) -> None:
         super().__init__()
-        self.members = nn.ModuleList(map(_with_operator, members))
+        self.members = nn.ModuleList(map(_with_operators, members))
         self.read = read
 
     def forward(self, source: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
@@ -88,10 +88,13 @@ class _Encode(nn.Module):
         return (*(x.unsqueeze(1) for x in leaves(states)), *(memory[i] for i in self.read))
 
 
-def _with_operator(model: Seq2Seq) -> Seq2Seq:
-    """The model, whose encoder runs ONNX's own recurrent operator, if it has one. It shares its other layers."""
-    operator = RecurrentOperator(rnn) if isinstance(rnn := model.encoder.rnn, nn.RNNBase) else rnn
-    return with_child(model, "encoder", with_child(model.encoder, "rnn", operator))
+def _with_operators(module: nn.Module) -> nn.Module:
+    """The module with ONNX's own operators in the place of its GRUs and LSTMs. It shares its other layers."""
+    if isinstance(module, nn.RNNBase):
+        return RecurrentOperator(module)
+    for name, child in module.named_children():
+        module = with_child(module, name, _with_operators(child))
+    return module
 
 
 class _Step(nn.Module):

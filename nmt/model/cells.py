@@ -132,6 +132,10 @@ class RecurrentStack(nn.Module):
         self.recurrent = nn.ModuleList(cell(hidden_size) for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
 
+    def top(self, state: tuple[Tensor, ...]) -> Float[Tensor, "N H"]:
+        """The top layer's hidden state."""
+        return state[len(self.recurrent) - 1]
+
     def forward(self, inputs: Float[Tensor, "N G"], state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """The state after one step."""
         layers, new = len(self.recurrent), list(state)

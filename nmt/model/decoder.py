@@ -83,7 +83,7 @@ class Decoder(nn.Module, ABC):
 
     def top(self, hidden: tuple[Tensor, ...]) -> Float[Tensor, "N H"]:
         """The top layer's hidden state: attention's query, and what the output is computed from."""
-        return hidden[self.layers - 1]
+        return self.rnn.top(hidden)
 
     @abstractmethod
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:

@@ -4,5 +4,6 @@ from nmt.addons import AddOn
 
 ADDON = AddOn(
     package="nmt.variants",
+    offers={"deep_layers": "nmt.variants.deep"},
     components={"Normalizer": "nmt.variants.normalizers", "Cell": "nmt.variants.cells"},
 )

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nmt.model.cells import Cell, Gates
+from nmt.system.errors import UserError
 
 
 class Bidirectional(nn.Module):
@@ -21,6 +22,7 @@ class Bidirectional(nn.Module):
 
     def __init__(self, cell: type[Cell], inputs: int, hidden: int, layers: int, dropout: float) -> None:
         super().__init__()
+        self.cell = cell
         sizes = [inputs, *[2 * hidden] * (layers - 1)]
         self.rightward = nn.ModuleList(_Direction(cell, size, hidden) for size in sizes)
         self.leftward = nn.ModuleList(_Direction(cell, size, hidden) for size in sizes)
@@ -30,6 +32,8 @@ class Bidirectional(nn.Module):
         self, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
         """The top layer's states [→h_s; ←h_s], 0 at padding, and the final ones: →h at the last position, ←h at 0."""
+        if torch.onnx.is_in_onnx_export() and self.cell.sequence is Cell.sequence:
+            raise UserError(f"the cell {self.cell.name} cannot be exported: its `sequence` loops over the steps")
         lengths = lengths.to(inputs.device)
         positions = torch.arange(inputs.shape[1], device=inputs.device).unsqueeze(1)
         inside = positions < lengths

@@ -19,7 +19,7 @@ from nmt.text.codec import Codec
 from nmt.text.tokenizers import TOKENIZERS
 from nmt.text.vocabulary import BOS, EOS, SPECIALS, Vocabulary
 from support.all_pairs import all_pairs
-from support.formulas import AttentionWeights, DecoderWeights, Memory, OtherCell, bidirectional, self_attention
+from support.formulas import AttentionWeights, Between, DecoderWeights, Memory, OtherCell, bidirectional, self_attention
 
 torch.set_num_threads(1)  # the tensors here are so small that threads would only wait for each other
 
@@ -265,8 +265,15 @@ def decoder_weights(model, variant: Variant) -> DecoderWeights:
         layers=layers,
         w_y=w_y,
         b_y=b_y,
+        between=between_layers(decoder.rnn),
         **readout,
     )
+
+
+def between_layers(layers):
+    """The formulas of what is between the layers of a stack."""
+    outputs = getattr(layers, "outputs", None)
+    return Between() if outputs is None else Between(outputs.residual, [_linear(norm) for norm in outputs.norms])
 
 
 def layer_weights(w_ih, b_ih, cell):
@@ -278,6 +285,8 @@ def layer_weights(w_ih, b_ih, cell):
 
 def rnn_weights(rnn: torch.nn.Module):
     """For each layer (forward, backward) its weights, as `layer_weights` has them."""
+    if hasattr(rnn, "outputs"):
+        return [weights for layer in rnn.layers for weights in rnn_weights(layer)]
     if not isinstance(rnn, torch.nn.RNNBase):
         layers = zip(rnn.rightward, rnn.leftward, strict=True)
         return [[layer_weights(*_linear(one.gates), one.cell) for one in directions] for directions in layers]
@@ -292,7 +301,9 @@ def rnn_weights(rnn: torch.nn.Module):
 def encode_alone(model, source: Sequence[int]):
     """Values (S M) and final state of one sentence, by the formulas; `source` comes with its EOS."""
     embedding = _array(model.encoder.embedding.weight)
-    values, final = bidirectional([embedding[i] for i in source], rnn_weights(model.encoder.rnn))
+    values, final = bidirectional(
+        [embedding[i] for i in source], rnn_weights(model.encoder.rnn), between_layers(model.encoder.rnn)
+    )
     own = model.encoder.self_attention
     if own is not None:
         values = self_attention(values, own.count, _parameters(own))

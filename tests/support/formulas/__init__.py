@@ -73,7 +73,26 @@ def cell(x, state, weights):
     return (gru(x, *state, weights),) if len(weights[2]) == 3 * size else lstm(x, *state, weights)
 
 
-def layered(x, states, layers):
+@dataclass
+class Between:
+    """What is between layers: residual connections, and (weight, bias) of each layer's normalisation, if any."""
+
+    residual: bool = False
+    norms: list = field(default_factory=list)
+
+    def outputs(self, hidden):
+        """The layers' outputs from their hidden states, bottom first."""
+        outputs = []
+        for number, h in enumerate(hidden):
+            output = h + outputs[-1] if self.residual and number else h
+            if self.norms:
+                weight, bias = self.norms[number]
+                output = weight * (output - output.mean()) / np.sqrt(output.var() + 1e-5) + bias
+            outputs.append(output)
+        return outputs
+
+
+def layered(x, states, layers, between=None):
     """One step of a stack of layers, of which each reads the new state of the one below.
 
     `states` are the layers' h, bottom first, and behind them those of their c, if they have any.
@@ -81,15 +100,17 @@ def layered(x, states, layers):
     new = list(states)
     for number, weights in enumerate(layers):
         new[number :: len(layers)] = cell(x, states[number :: len(layers)], weights)
-        x = new[number]
+        x = (between or Between()).outputs(new[: number + 1])[-1]
     return new
 
 
-def bidirectional(inputs, layers):
+def bidirectional(inputs, layers, between=None):
     """`layers` holds (forward weights, backward weights) from the bottom. Returns [→h_s; ←h_s] and [→h_last; ←h_0]."""
+    hidden = [[] for _ in inputs]
     for forward, backward in layers:
         there, back = one_direction(inputs, forward), one_direction(inputs[::-1], backward)[::-1]
-        inputs = [np.concatenate(both) for both in zip(there, back, strict=True)]
+        hidden = [[*below, np.concatenate(both)] for below, *both in zip(hidden, there, back, strict=True)]
+        inputs = [(between or Between()).outputs(states)[-1] for states in hidden]
     return np.stack(inputs), np.concatenate([there[-1], back[0]])
 
 
@@ -233,6 +254,10 @@ class DecoderWeights:
     w_o: np.ndarray | None = None  # Bahdanau
     b_o: np.ndarray | None = None
     readout: str = "tanh"
+    between: Between = field(default_factory=Between)
+
+    def top(self, hidden):
+        return self.between.outputs(hidden[: len(self.layers)])[-1]
 
     def initial(self, values, final):
         """The first state: the bridge of the final states, h̃ = 0, no coverage."""
@@ -242,16 +267,18 @@ class DecoderWeights:
 
     def step(self, y, state, values, final):
         """Logits, attention weights, new state."""
-        word, hidden, fed, top = self.embedding[y], state.hidden, state.fed, len(self.layers) - 1
+        word, hidden, fed = self.embedding[y], state.hidden, state.fed
         if self.wiring == "luong":
-            hidden = layered(np.concatenate([word, fed]) if self.input_feeding else word, hidden, self.layers)
-            context, weights = self.attention(hidden[top], values, final, state.t, state.coverage)
-            fed = np.tanh(self.w_c @ np.concatenate([context, hidden[top]]))
+            hidden = layered(
+                np.concatenate([word, fed]) if self.input_feeding else word, hidden, self.layers, self.between
+            )
+            context, weights = self.attention(self.top(hidden), values, final, state.t, state.coverage)
+            fed = np.tanh(self.w_c @ np.concatenate([context, self.top(hidden)]))
             logits = self.w_y @ fed + self.b_y
         else:
-            context, weights = self.attention(hidden[top], values, final, state.t, state.coverage)
-            hidden = layered(np.concatenate([word, context]), hidden, self.layers)
-            logits = self.w_y @ self.read(np.concatenate([hidden[top], context, word])) + self.b_y
+            context, weights = self.attention(self.top(hidden), values, final, state.t, state.coverage)
+            hidden = layered(np.concatenate([word, context]), hidden, self.layers, self.between)
+            logits = self.w_y @ self.read(np.concatenate([self.top(hidden), context, word])) + self.b_y
         coverage = None if state.coverage is None else state.coverage + weights
         return logits, weights, DecoderState(hidden, fed, state.t + 1, coverage)
 

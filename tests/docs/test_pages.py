@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[2]
 # Outside `docs/`, whose links the documentation's build checks.
 PAGES = [*ROOT.glob("*.md"), *(ROOT / ".github").rglob("*.md")]
 PAGES += [page for folder in ("checkpoints", "data/sample") for page in (ROOT / folder).glob("**/README.md")]
-GENERATED = {"attention": {"scores", "scopes", "normalizers"}, "command-line": {"command-line"}, "config": {"config"}}
+GENERATED = {name: {name} for name in ("command-line", "config")}
+GENERATED |= {"attention": {"scores", "scopes", "normalizers", "cells"}}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)

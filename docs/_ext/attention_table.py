@@ -64,16 +64,15 @@ def normalizers() -> str:
 
 def cells() -> str:
     rows = [
-        "| `cell` | formula | paper | parameters per layer | multiplications per step | scan |",
-        "|---|---|---|---|---|---|",
+        "| `cell` | formula | paper | parameters per layer | scan |",
+        "|---|---|---|---|---|",
     ]
     for name, cell in CELLS.items():
         squares, vectors = _own_parameters(cell)
         inputs, own = f"{cell.gates} H", [_term(squares, "H²"), _term(vectors, "H")]
         parameters = " + ".join(filter(None, [f"{inputs} (I + 1)", *own]))
-        multiplications = " + ".join(filter(None, [f"{inputs} I", own[0]]))
         has_scan = "no" if cell.sequence is Cell.sequence else "yes"
-        columns = [*map(typeset, formula_and_paper(cell)), parameters, multiplications, has_scan]
+        columns = [*map(typeset, formula_and_paper(cell)), parameters, has_scan]
         rows.append(f"| {_link(name, cell)} | {' | '.join(columns)} |")
     return "\n".join(rows)
 

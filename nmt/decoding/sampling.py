@@ -40,8 +40,7 @@ def sample(
     tokens. Its score is by the model's probabilities, whatever it was drawn from. `step`, `state`, `memory`, `adjust`
     and `prefix` are those of `beam_search`.
     """
-    sentences, count, length = draws.shape
-    device = draws.device
+    (sentences, count, length), device = draws.shape, draws.device
     indices = torch.arange(sentences, device=device)  # the unfinished sentences, by their index in the input
     state = select(state, indices.repeat_interleave(count))
     tokens = torch.full((sentences, count), bos, device=device)
@@ -49,8 +48,8 @@ def sample(
     written[:, :, 0] = bos
     scores = torch.zeros(sentences, count, dtype=torch.float64, device=device)
     for t in range(length):
-        log_probabilities, state = step(tokens.flatten(), state, memory)
-        log_probabilities = log_probabilities.unflatten(0, tokens.shape)
+        rows, state = step(tokens.flatten(), state, memory)
+        log_probabilities = rows.unflatten(0, tokens.shape)
         of_draw = log_probabilities.clone() if adjust else log_probabilities
         of_draw = adjusted(of_draw, written[indices, :, : t + 1], indices, prefix, adjust)
         has_ended = tokens == eos

@@ -1,16 +1,16 @@
 """`python -m nmt.playground FOLDER` writes the page."""
 
+import argparse
 import sys
 from pathlib import Path
 
 from nmt.playground.writing import write_playground
 from nmt.system.errors import UserError
 
+parser = argparse.ArgumentParser(prog="python -m nmt.playground", description="Write the page that trains attention.")
+parser.add_argument("folder", type=Path, help="where to: an empty folder, or one that does not exist")
 try:
-    [folder] = sys.argv[1:]
-    write_playground(Path(folder))
-except ValueError:
-    sys.exit("usage: python -m nmt.playground FOLDER")
+    write_playground(parser.parse_args().folder)
 except UserError as error:
-    print(error, file=sys.stderr)
+    print(f"error: {error}", file=sys.stderr)
     sys.exit(2)

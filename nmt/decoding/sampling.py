@@ -43,9 +43,8 @@ def sample(
     (sentences, count, length), device = draws.shape, draws.device
     indices = torch.arange(sentences, device=device)  # the unfinished sentences, by their index in the input
     state = select(state, indices.repeat_interleave(count))
-    tokens = torch.full((sentences, count), bos, device=device)
-    written = torch.full((sentences, count, length + 1), eos, device=device)  # BOS first
-    written[:, :, 0] = bos
+    written = torch.full((sentences, count, length + 1), eos, device=device)
+    written[:, :, 0] = tokens = torch.full((sentences, count), bos, device=device)
     scores = torch.zeros(sentences, count, dtype=torch.float64, device=device)
     for t in range(length):
         rows, state = step(tokens.flatten(), state, memory)

@@ -6,7 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import attention_cases as cases
 from support.formulas import Memory
-from support.tiny_models import ENDS, attention_weights, numbered_segments
+from support.parameters import attention_weights, numbered_segments
+from support.tiny_models import ENDS
 
 from nmt.model.attention import Alignment
 

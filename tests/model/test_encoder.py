@@ -5,7 +5,8 @@ import pytest
 import torch
 from support.attention_cases import draw
 from support.formulas import bidirectional
-from support.tiny_models import SOURCE_TYPES, randomise, rnn_weights
+from support.parameters import rnn_weights
+from support.tiny_models import SOURCE_TYPES, randomise
 from torch import nn
 
 from nmt.components import CELLS

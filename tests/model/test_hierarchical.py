@@ -5,7 +5,8 @@ from argparse import Namespace
 
 import pytest
 import torch
-from support.tiny_models import ENDS, SOURCES, Variant, encode_alone, tiny_codecs, tiny_model
+from support.parameters import encode_alone
+from support.tiny_models import ENDS, SOURCES, Variant, tiny_codecs, tiny_model
 
 from nmt.build import segment_ends
 from nmt.commands.output import format_lines

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from support.formulas import AttentionWeights, formula_of, halves, log_softmax
+from support.parameters import decoder_weights, encode_alone
 from support.tiny_models import (
     EACH_ONCE,
     POSITIONS,
@@ -11,8 +12,6 @@ from support.tiny_models import (
     VARIANTS,
     WIRINGS,
     Variant,
-    decoder_weights,
-    encode_alone,
     parametrised,
     tiny_codecs,
     tiny_model,

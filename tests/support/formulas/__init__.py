@@ -153,8 +153,7 @@ def formula_of(family, name):
 
 def weights_over(scores, positions, normalized=softmax):
     """The weights of some positions, 0 at the others; 0 everywhere if there are none."""
-    weights = np.zeros(len(scores))
-    chosen = [s for s in positions if scores[s] is not None]
+    weights, chosen = np.zeros(len(scores)), [s for s in positions if scores[s] is not None]
     if chosen:
         weights[chosen] = normalized([scores[s] for s in chosen])
     return weights
@@ -166,8 +165,7 @@ def window_around(centre, window, source_length):
 
 def halves(v):
     """Of a memory vector [→h; ←h]: the half of each direction that is scored, and the half that is averaged."""
-    forward, backward = np.split(v, 2)
-    size = len(forward) // 2
+    (forward, backward), size = np.split(v, 2), len(v) // 4
     return np.concatenate([forward[:size], backward[:size]]), np.concatenate([forward[size:], backward[size:]])
 
 

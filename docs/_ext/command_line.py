@@ -23,7 +23,7 @@ def _without_repetition(section: str, first: dict[tuple[str, str], str]) -> str:
     for line in section.splitlines():
         match = re.match(r"- <a .*</a>(`[^`]+`(?:, `[^`]+`)*): (.*)", line)
         if match and (other := first.setdefault((match[1], match[2]), command)) != command:
-            repeated[other].append(match[1])
+            repeated[other].append(f"`{match[1].strip('`').split('`')[0].split()[0]}`")
         else:
             lines.append(line)
     for other, names in repeated.items():

@@ -33,6 +33,12 @@ class SearchOptions(Section):
     """λ of diverse beam search: what a token loses, in nats, for each earlier hypothesis that writes it."""
 
     @classmethod
+    def all_fields(cls) -> dict[str, str | None]:
+        """As `Section.all_fields`, with these options behind the fields of the core."""
+        fields = super().all_fields()
+        return {name: fields[name] for name in sorted(fields, key=lambda name: name in SearchOptions.model_fields)}
+
+    @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
         unused = super().unused(values)
         for field, info in SearchOptions.model_fields.items():

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from support.cli import SOURCES, all_named, error_of, write_corpus
 
+from nmt import addons
 from nmt.augment.commands import back_translate
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
@@ -128,7 +129,11 @@ def test_every_option_runs(best: str, text: Path, tmp_path: Path) -> None:
         ["--data-folder", str(tmp_path), "--max-length", "5", "--batch-size", "3"],
         ["--length-penalty", "0", "--precision", "float32", "--split", "--no-split"],
         ["--device", "cpu", "--threads", "1", "--temperature", "1", "--top-k", "4", "--seed", "2"],
+        ["--top-p", "0.9"],
     ]
+    if addons.offered("search_flags") is not None:
+        options.append(["--min-length", "1", "--block-ngrams", "3", "--repetition-penalty", "1.1"])
+        options.append(["--coverage-penalty", "0", "--diverse-groups", "1", "--diversity-strength", "0.5"])
     beam = ["--beam", "2"]
     assert all_named([*options, beam], back_translate.parser())
     words = ["back-translate", best, *(word for option in options for word in option)]

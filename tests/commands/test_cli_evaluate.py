@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.cli import SOURCES, all_named, error_of
 
+from nmt import addons
 from nmt.checkpoint import file as checkpoint_file
 from nmt.cli import main
 from nmt.commands import evaluate
@@ -33,6 +34,9 @@ def test_every_option_runs_alone_and_with_all_others(
         ["--device", "cpu", "--threads", "1"],
         ["--precision", "bf16"],
     ]
+    if addons.offered("search_flags") is not None:
+        shared.append(["--min-length", "1", "--block-ngrams", "3", "--repetition-penalty", "1.1"])
+        shared.append(["--coverage-penalty", "0", "--diverse-groups", "1", "--diversity-strength", "0.5"])
     plain = ["--plain", "--precision", "float32"]  # not together with bf16
     assert all_named([*sets, *models, *shared, plain, ["--data-folder"]], evaluate.parser())  # the last one below
     pairs = [[*test_set, *systems, *itertools.chain(*shared)] for test_set, systems in itertools.product(sets, models)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from nmt.addons import offered
 from nmt.components import CELLS, NORMALIZERS, SCOPES, SCORES
-from nmt.config.model import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from nmt.config.model import AttentionConfig, ModelConfig
 from nmt.model.attention import Attention, FixedContext
 from nmt.model.bahdanau import BahdanauDecoder
 from nmt.model.decoder import Decoder, DecoderSizes
@@ -79,8 +79,8 @@ def _assemble(config: ModelConfig, source_types: int, target_types: int, segment
         source_embedding, _encoder_layers(config), 2 * settings.hidden_size, *rates, settings.self_attention
     )
     decoder = _make_decoder(config, embedding, encoder.memory_size, segment_ends)
-    if options := _between_layers(config.decoder):
-        decoder.rnn = _deep_layers().DeepStack(decoder.rnn, config.decoder.hidden_size, **options)
+    if any(between := (config.decoder.residual, config.decoder.layer_norm)):
+        decoder.rnn = _deep_layers().DeepStack(decoder.rnn, config.decoder.hidden_size, *between)
     model = Seq2Seq(encoder, decoder)
     _tie(model, config)
     return model
@@ -89,16 +89,8 @@ def _assemble(config: ModelConfig, source_types: int, target_types: int, segment
 def _encoder_layers(config: ModelConfig) -> nn.Module:
     make, settings = CELLS[config.cell].bidirectional, config.encoder
     sizes = config.embedding_size, settings.hidden_size, settings.layers, settings.dropout
-    if options := _between_layers(settings):
-        layers: nn.Module = _deep_layers().DeepBidirectional(make, *sizes, **options)
-        return layers
-    return make(*sizes)
-
-
-def _between_layers(settings: EncoderConfig | DecoderConfig) -> dict[str, bool]:
-    """The connections between layers, if any are set."""
-    options = {name: getattr(settings, name) for name in ("residual", "layer_norm")}
-    return options if any(options.values()) else {}
+    is_deep = any(between := (settings.residual, settings.layer_norm))
+    return cast(nn.Module, _deep_layers().DeepBidirectional(make, *sizes, *between)) if is_deep else make(*sizes)
 
 
 def _deep_layers() -> Any:

@@ -76,7 +76,6 @@ class DeepBidirectional(nn.Module):
         hidden: int,
         layers: int,
         dropout: float,
-        *,
         residual: bool,
         layer_norm: bool,
     ) -> None:

@@ -77,7 +77,10 @@ OTHER = [
     Variant("luong", "additive", "local_m", other="self_attention"),
     Variant("bahdanau", "dot", extra="projected", other="maxout"),
     Variant("bahdanau", "general", "hierarchical", extra="heads", other="linear"),
-    *(Variant(w, input_feeding=f, other=cell) for cell, (w, f) in zip(ADDED_CELLS, cycle(FEEDINGS), strict=False)),
+    *(
+        Variant(w, input_feeding=f, other=c)
+        for c, (w, f) in zip(ADDED_CELLS, cycle([*FEEDINGS[1:], FEEDINGS[0]]), strict=False)
+    ),
 ]
 
 

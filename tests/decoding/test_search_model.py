@@ -5,6 +5,7 @@ from itertools import cycle, product
 import numpy as np
 import pytest
 import torch
+from support import parameters
 from support import tiny_models as tiny
 from support.formulas import log_softmax
 
@@ -122,9 +123,9 @@ def test_search_takes_the_steps_of_training(variant, layers, alpha):
 @pytest.mark.parametrize("variant", **tiny.parametrised(tiny.VARIANTS))
 def test_greedy_translation_is_that_of_the_formulas(variant):
     translator = translator_of(variant, beam_size=1, length_penalty=1.0)
-    formula = tiny.decoder_weights(translator.model, variant)
+    formula = parameters.decoder_weights(translator.model, variant)
     for text, translation in zip(tiny.TEXTS, translator.translate(tiny.TEXTS), strict=True):
-        values, final = tiny.encode_alone(translator.model, [*translator.source.encode(text), EOS])
+        values, final = parameters.encode_alone(translator.model, [*translator.source.encode(text), EOS])
         state = formula.initial(values, final)
         ids, total = [], 0.0
         while len(ids) < 6 and EOS not in ids:

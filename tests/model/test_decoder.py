@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support import parameters
 from support import tiny_models as tiny
 from support.attention_cases import assert_gradients_are_those_of_finite_differences, draw
 from torch import nn
@@ -58,7 +59,7 @@ def run(model, state, memory, inputs, teacher_forcing_mask=None):
 def test_a_whole_pass_is_that_of_the_formulas(variant, layers_and_window):
     layers, window = layers_and_window
     model = tiny.tiny_model(variant, layers, window=window)
-    formula = tiny.decoder_weights(model, variant)
+    formula = parameters.decoder_weights(model, variant)
     state, memory = tiny.encode(model)
     inputs = tiny.decoder_inputs()
     readouts, weights = run(model, state, memory, pad(inputs))
@@ -66,7 +67,7 @@ def test_a_whole_pass_is_that_of_the_formulas(variant, layers_and_window):
     assert logits.shape == (3, 5, tiny.TARGET_TYPES)
     assert weights.shape == (3, 5, 1 if variant.wiring == "none" else 8)
     for b, (source, tokens) in enumerate(zip(tiny.SOURCES, inputs, strict=True)):
-        expected_logits, expected_weights = formula.decode(tokens, *tiny.encode_alone(model, [*source, EOS]))
+        expected_logits, expected_weights = formula.decode(tokens, *parameters.encode_alone(model, [*source, EOS]))
         steps, positions = expected_weights.shape
         np.testing.assert_allclose(logits[b, :steps].detach(), expected_logits, rtol=0, atol=1e-11)
         np.testing.assert_allclose(weights[b, :steps, :positions].detach(), expected_weights, rtol=0, atol=1e-11)
@@ -105,7 +106,10 @@ def test_elsewhere_the_model_reads_its_own_best_token(variant, share):
     decoder, inputs = model.decoder, pad(tiny.decoder_inputs())
     readouts, weights = run(model, *tiny.encode(model), inputs, teacher_forcing_mask)
     for b, source in enumerate(tiny.SOURCES):
-        formula, (values, final) = tiny.decoder_weights(model, variant), tiny.encode_alone(model, [*source, EOS])
+        formula, (values, final) = (
+            parameters.decoder_weights(model, variant),
+            parameters.encode_alone(model, [*source, EOS]),
+        )
         state, best = formula.initial(values, final), BOS
         for t in range(5):
             last = int(inputs[b, t]) if teacher_forcing_mask[b, t] and t > 0 else best

@@ -79,7 +79,9 @@ OTHER = [
     Variant("bahdanau", "general", "hierarchical", extra="heads", other="linear"),
     *(
         Variant(w, input_feeding=f, other=c)
-        for c, (w, f) in zip(ADDED_CELLS, cycle([*FEEDINGS[1:], FEEDINGS[0]]), strict=False)
+        for c, (w, f) in zip(
+            ADDED_CELLS, cycle([*FEEDINGS[1:], FEEDINGS[0]]), strict=False
+        )  # lru not with bahdanau, where rounding grows
     ),
 ]
 

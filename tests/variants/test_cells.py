@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support import parameters
 from support import tiny_models as tiny
 from support.attention_cases import draw
 
@@ -86,7 +87,7 @@ def test_the_encoder_reads_each_sentence_alone_in_both_directions(name, layers):
     assert torch.equal(rnn(other, lengths)[0], values)
     assert torch.equal(rnn(other, lengths)[1], final)
     for b, length in enumerate(lengths):
-        expected, of_final = tiny.bidirectional(list(inputs[b, :length].numpy()), tiny.rnn_weights(rnn))
+        expected, of_final = parameters.bidirectional(list(inputs[b, :length].numpy()), parameters.rnn_weights(rnn))
         np.testing.assert_allclose(values[b, :length].detach(), expected, rtol=0, atol=1e-12)
         np.testing.assert_allclose(final[b].detach(), of_final, rtol=0, atol=1e-12)
         assert (values[b, length:] == 0).all()
@@ -98,11 +99,11 @@ def test_the_encoder_reads_each_sentence_alone_in_both_directions(name, layers):
 def test_each_wiring_computes_the_formulas(name, variant, layers):
     variant = tiny.Variant(variant.wiring, input_feeding=variant.input_feeding, other=name)
     model = tiny.tiny_model(variant, layers)
-    formula, inputs = tiny.decoder_weights(model, variant), tiny.decoder_inputs()
+    formula, inputs = parameters.decoder_weights(model, variant), tiny.decoder_inputs()
     state, memory = tiny.encode(model)
     logits = model.decoder.logits(model.decoder(pad(inputs), state, memory)[0])
     for b, (source, tokens) in enumerate(zip(tiny.SOURCES, inputs, strict=True)):
-        expected, _ = formula.decode(tokens, *tiny.encode_alone(model, [*source, EOS]))
+        expected, _ = formula.decode(tokens, *parameters.encode_alone(model, [*source, EOS]))
         np.testing.assert_allclose(logits[b, : len(expected)].detach(), expected, rtol=0, atol=1e-11)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from export.test_graphs import BATCHES, compare, sessions
+from support import parameters
 from support import tiny_models as tiny
 
 from nmt.build import build_model
@@ -38,10 +39,10 @@ SIDES = ("encoder", "decoder")
 def test_a_deep_model_computes_the_formulas(cell, variant, between):
     variant = tiny.Variant(variant.wiring, input_feeding=variant.input_feeding, other="" if cell == "gru" else cell)
     model = made(variant, between)
-    formula, inputs = tiny.decoder_weights(model, variant), tiny.decoder_inputs()
+    formula, inputs = parameters.decoder_weights(model, variant), tiny.decoder_inputs()
     logits = model.decoder.logits(model.decoder(pad(inputs), *tiny.encode(model))[0])
     for b, (source, tokens) in enumerate(zip(tiny.SOURCES, inputs, strict=True)):
-        expected, _ = formula.decode(tokens, *tiny.encode_alone(model, [*source, EOS]))
+        expected, _ = formula.decode(tokens, *parameters.encode_alone(model, [*source, EOS]))
         np.testing.assert_allclose(logits[b, : len(expected)].detach(), expected, rtol=0, atol=1e-10)
 
 

@@ -11,7 +11,6 @@ its features that change which products are computed, cores, PyTorch, commit, mi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import torch
 
 from nmt.fast.processor import cpuinfo, this_processor
 from nmt.system.process_pool import cores
+from nmt.training.event_log import read_events
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "clock.md"
@@ -53,7 +53,7 @@ def measure(folder: Path, settings: list[str], goal: float) -> tuple[float, dict
     mirror = os.environ.get("NMT_MULTI30K_MIRROR") or str(ROOT / "data" / "multi30k")
     places = [f"output_dir={folder / 'runs'}", f"data.folder={folder / 'data'}", "name=clock"]
     overrides = [word for setting in [*RULES, *places, *settings] for word in ("--set", setting)]
-    metrics, log = folder / "runs" / "clock" / "metrics.jsonl", folder / "log"
+    log = folder / "log"
     command = [sys.executable, "-m", "nmt", "train", str(ROOT / "configs" / "multi30k_fast.yaml"), *overrides]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NMT_MULTI30K_MIRROR": mirror}
     begin = time.perf_counter()
@@ -63,7 +63,9 @@ def measure(folder: Path, settings: list[str], goal: float) -> tuple[float, dict
             while True:
                 ended = process.poll() is not None  # before the events are read: none is missed
                 minutes = (time.perf_counter() - begin) / 60
-                validations = [event for event in events(metrics) if event["event"] == "validation"]
+                validations = [
+                    event for event in read_events(folder / "runs" / "clock") if event["event"] == "validation"
+                ]
                 for event in validations:
                     if event["bleu"] >= goal:
                         return minutes, event
@@ -75,12 +77,6 @@ def measure(folder: Path, settings: list[str], goal: float) -> tuple[float, dict
         finally:
             process.terminate()
             process.wait()
-
-
-def events(metrics: Path) -> list[dict[str, Any]]:
-    """The events that are in the run's metrics so far, as whole lines."""
-    text = metrics.read_text(encoding="utf-8") if metrics.exists() else ""
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def machine() -> list[str]:

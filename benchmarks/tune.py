@@ -10,7 +10,6 @@ Trials differ in learning rate, dropout and label smoothing; change `suggested` 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+
+from nmt.training.event_log import read_events
 
 POLL = 0.5  # seconds
 
@@ -79,10 +80,7 @@ def bleu_of(trial: optuna.Trial, options: argparse.Namespace) -> float:
 
 def validations(folder: Path) -> list[dict[str, Any]]:
     """The validations of a run so far."""
-    path = folder / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-    events = [json.loads(line) for line in lines if line.endswith("\n")]
-    return [event for event in events if event["event"] == "validation"]
+    return [event for event in read_events(folder) if event["event"] == "validation"]
 
 
 def parse() -> argparse.Namespace:

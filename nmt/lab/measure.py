@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,7 @@ from nmt.lab.machine import describe_machine
 from nmt.lab.result import Result, best_of, folder_of
 from nmt.system.device import choose_device
 from nmt.text.corpus import ParallelText
-from nmt.training import event_log
+from nmt.training.event_log import read_events
 from nmt.training.loss import perplexity
 from nmt.training.validation import mean_loss
 from nmt.translator import Translator
@@ -57,7 +55,7 @@ def measure(config: Config) -> Result:
     text, (alignment, sentence_accuracy) = test_set.text, _alignment(translator, test_set)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
     examples = translator.examples(text.source, text.target)
-    events = _events(folder_of(config))
+    events = read_events(folder_of(config))
     return Result(
         config=config,
         parameters=sum(parameter.numel() for parameter in loaded.model.parameters()),
@@ -121,12 +119,6 @@ def right_sentence(weights: Iterable[Float[np.ndarray, "_ _"]], words: WordPairs
         total += len(linked)
         right += sum(bool(sums[t].any()) and int(sums[t].argmax()) in sentences for t, sentences in linked.items())
     return right / total if total else None
-
-
-def _events(folder: Path) -> list[dict[str, Any]]:
-    """A finished run's metrics: the last event is its end."""
-    lines = (folder / event_log.NAME).read_bytes().splitlines()  # text would be cut at U+2028, too
-    return [json.loads(line) for line in lines]
 
 
 def _validation_bleu(events: list[dict[str, Any]], config: Config) -> float | None:

@@ -18,6 +18,13 @@ NAME = "metrics.jsonl"
 TENSORBOARD = "tensorboard"  # the folder of its files, in a run's folder
 
 
+def read_events(folder: Path) -> list[dict[str, Any]]:
+    """The events of a run so far, without a line that is still being written; an empty list before the first one."""
+    path = folder / NAME
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []  # text would be cut at U+2028, too
+    return [json.loads(line) for line in lines if line.endswith(b"\n")]
+
+
 class RemovedFile(UserError):
     """`metrics.jsonl` was removed while it was written. Raised once: afterwards a checkpoint can be saved."""
 

@@ -5,7 +5,6 @@ Neubig et al. 2019: compare-mt: A Tool for Holistic Comparison of Language Gener
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sacrebleu
 
 from nmt.comparison import sentences as by_sentence
 from nmt.comparison.sentences import Example, NGram
@@ -81,7 +79,10 @@ def analyse(
         texts,
         lowercase,
         scores,
-        [*compare(texts.systems, texts.references, target_language=texts.language), *_compare_chrf(texts)],
+        [
+            *compare(texts.systems, texts.references, target_language=texts.language),
+            *compare(texts.systems, texts.references, target_language=texts.language, metric="chrf"),
+        ],
         _by_length(texts),
         frequencies,
         parts,
@@ -111,24 +112,6 @@ def _frequencies(path: Path, language: str, *, lowercase: bool) -> Counter[str]:
             block = []
     frequencies.update(word for words in words_of(block, language) for word in words)
     return frequencies
-
-
-def _compare_chrf(texts: Texts, samples: int = 1000) -> list[Comparison]:
-    """SacreBLEU's paired bootstrap of chrF, as `compare` makes it of BLEU."""
-    from sacrebleu.significance import PairedTest
-
-    metrics = {"chrF": sacrebleu.CHRF()}
-    named: list[tuple[str, Sequence[str]]] = [*texts.systems.items()]
-    paired = PairedTest(named, metrics, [texts.references], test_type="bs", n_samples=samples, n_jobs=1)
-    results: dict[str, Any] = dict(zip(texts.systems, paired()[1]["chrF2"], strict=True))
-    first, *others = texts.systems
-    test = f"paired bootstrap, {samples} resamples, seed {os.environ.get('SACREBLEU_SEED', '12345')}"
-    values = [(name, float(results[name].score), float(results[name].p_value)) for name in others]
-    equal = {name for name in others if texts.systems[name] == texts.systems[first]}  # sacreBLEU's p would be small
-    return [
-        Comparison(first, name, "chrf", float(results[first].score), value, 1.0 if name in equal else p, test)
-        for name, value, p in values
-    ]
 
 
 def _by_length(texts: Texts) -> dict[str, list[Bucket]]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import sacrebleu
@@ -111,13 +111,17 @@ def bleu_tokenization(language: str) -> str:
 
 
 def compare(
-    systems: Mapping[str, Sequence[str]], references: Sequence[str], samples: int = 1000, target_language: str = "xx"
+    systems: Mapping[str, Sequence[str]],
+    references: Sequence[str],
+    samples: int = 1000,
+    target_language: str = "xx",
+    metric: Literal["bleu", "chrf"] = "bleu",
 ) -> list[Comparison]:
-    """Test the BLEU of every system (name → hypotheses) against the first one; an empty list for a single system.
+    """Test the BLEU or chrF of every system (name → hypotheses) against the first; an empty list for a single system.
 
     The p-value is that of `sacrebleu --paired-bs` (Koehn 2004, section 4) for the same seed: 12345, or the environment
-    variable SACREBLEU_SEED. There is none where more than 5 % of resamples are expected to hold no sentence in which
-    either system matches a 4-gram: BLEU there is only sacreBLEU's smoothing. (In sacreBLEU's approximate randomisation,
+    variable SACREBLEU_SEED. BLEU has none where more than 5 % of resamples are expected to hold no sentence in which
+    either system matches a 4-gram: it is only sacreBLEU's smoothing there. (In sacreBLEU's approximate randomisation,
     systems that differ in one sentence get p = 0.0001.)
 
     Raises UserError if SACREBLEU_SEED is not a seed, ValueError where the numbers of sentences differ.
@@ -131,23 +135,28 @@ def compare(
         raise UserError(f"environment variable SACREBLEU_SEED={seed}: unset it, or set it to a positive integer")
     test = f"paired bootstrap, {samples} resamples, seed {int(seed)}"
     systems, references = {name: _normalized(texts) for name, texts in systems.items()}, _normalized(references)
-    statistics = {name: bleu_statistics(texts, references, language=target_language) for name, texts in systems.items()}
-    metrics = {"BLEU": sacrebleu.BLEU(tokenize=bleu_tokenization(target_language), force=True)}
+    bleu, chrf = sacrebleu.BLEU(tokenize=bleu_tokenization(target_language), force=True), sacrebleu.CHRF()
+    metrics: dict[str, Any] = {metric: bleu if metric == "bleu" else chrf}
     paired = PairedTest(list(systems.items()), metrics, [references], test_type="bs", n_samples=samples, n_jobs=1)
-    scored: dict[str, Any] = dict(zip(systems, paired()[1]["BLEU"], strict=True))
+    scored: dict[str, Any] = dict(zip(systems, list(paired()[1].values())[-1], strict=True))
     first, *names = systems
     scores = {name: float(result.score) for name, result in scored.items()}
-    p_values = {name: _p_value(scored[name].p_value, statistics[first], statistics[name]) for name in names}
-    return [Comparison(first, name, "bleu", scores[first], scores[name], p_values[name], test) for name in names]
+    p_values: dict[str, float | None] = {name: float(scored[name].p_value) for name in names}
+    if metric == "bleu":
+        counts = {name: bleu_statistics(texts, references, language=target_language) for name, texts in systems.items()}
+        p_values = {name: _p_value(p, counts[first], counts[name]) for name, p in p_values.items()}
+    else:  # equal systems, of which sacreBLEU gives its smallest p-value
+        p_values |= {name: 1.0 for name in names if systems[name] == systems[first]}
+    return [Comparison(first, name, metric, scores[first], scores[name], p_values[name], test) for name in names]
 
 
-def _p_value(p_value: Any, one: Int[np.ndarray, "N 10"], other: Int[np.ndarray, "N 10"]) -> float | None:
+def _p_value(p_value: float | None, one: Int[np.ndarray, "N 10"], other: Int[np.ndarray, "N 10"]) -> float | None:
     """SacreBLEU's p-value of two systems' statistics; None where it would mean nothing."""
     matched = (one[:, 5] > 0) | (other[:, 5] > 0)  # sentences in which either system matches a 4-gram
     if (1 - matched.mean()) ** len(matched) > 0.05:  # the share of resamples without any
         return None
     # For equal systems, none of whose resamples differ, sacreBLEU gives its smallest p-value.
-    return 1.0 if np.array_equal(one, other) else float(p_value)
+    return 1.0 if np.array_equal(one, other) else p_value
 
 
 def bleu_statistics(

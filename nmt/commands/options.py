@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from nmt.config.run import Config
 
 DEFAULT = "(default: the checkpoint's setting)"
-SETTINGS: tuple[str, ...] = ("length_penalty", "precision", "max_length", "batch_size")
-SETTINGS += tuple(getattr(addons.offered("search_flags"), "NAMES", ()))
+SETTINGS = ("length_penalty", "precision", "max_length", "batch_size")
 SAMPLING = ("temperature", "top_k", "top_p", "seed")
-CONTENT_OPTIONS = ("beam", "split_sentences", *SETTINGS, *SAMPLING)  # all that decide what the translations are
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,12 +72,21 @@ def add_data_folder(parser: argparse._ActionsContainer, what: str = "the corpus 
     parser.add_argument("--data-folder", metavar="DIR", help=f"where {what}, or will be stored (default: data)")
 
 
+def _settings() -> tuple[str, ...]:
+    return (*SETTINGS, *getattr(addons.offered("search_flags"), "NAMES", ()))
+
+
+def content_options() -> tuple[str, ...]:
+    """The names of all options that decide what the translations are."""
+    return ("beam", "split_sentences", *_settings(), *SAMPLING)
+
+
 def search_settings(options: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `Translator.translate`; None: the checkpoint's setting. Raises `UserError` for a seed alone."""
     sampling = {name: value for name in SAMPLING if (value := getattr(options, name, None)) is not None}
     if sampling.keys() == {"seed"}:
         raise UserError("--seed is for sampling: add --temperature 1 or --top-k, or leave it out")
-    settings = {name: getattr(options, name, None) for name in SETTINGS}
+    settings = {name: getattr(options, name, None) for name in _settings()}
     settings["split"] = getattr(options, "split_sentences", None)  # nmt evaluate has another --split
     return {"beam_size": options.beam, "sampling": sampling or None, **settings}
 

@@ -102,7 +102,7 @@ def fingerprint(
     """Plain values of all that decides an output: some options, hashes of files and of the text, the version."""
     text = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
     digests = {name: [_digest(path) for path in group] for name, group in paths.items()}
-    values = {f"--{name.replace('_', '-')}": getattr(options, name, None) for name in names}
+    values = {f"--{name.replace('_', '-')}": getattr(options, name) for name in names}
     return {"version of nmt": __version__, "--input": text, **digests, **values}
 
 

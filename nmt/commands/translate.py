@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from nmt.translator import Translator
 
 Models: TypeAlias = tuple[str, ...]  # the checkpoints that translate together
-CONTENT_OPTIONS: tuple[str, ...] = (*shared.CONTENT_OPTIONS, "n_best", "json", "alignment", "replace_unk", "prefix")
-CONTENT_OPTIONS += ("plain", "check_words")
+OWN_CONTENT_OPTIONS = ("n_best", "json", "alignment", "replace_unk", "prefix", "plain", "check_words")
 DOCUMENT = "translate a document (.txt, .md, .html, .po, .xlf, .tmx, .csv, .tsv, .srt, .docx) into NAME.LANGUAGE.ENDING"
 CANNOT_WARN = "This model cannot warn of text unlike its training text: it has no thresholds, which nmt train fits"
 ENDINGS = (".safetensors", ".pt")  # of checkpoints; .pt is that of nmt 0.3, whose files are refused with advice
@@ -145,7 +144,9 @@ def _translate_lines(options: argparse.Namespace, checkpoints: Sequence[str], li
         write: output.Writer = output.print_lines
         if options.output is not None:
             paths = {"checkpoint": map(Path, models), **options.files}
-            made_by = output.fingerprint(options, [*CONTENT_OPTIONS, *options.more], paths, lines)
+            made_by = output.fingerprint(
+                options, [*shared.content_options(), *OWN_CONTENT_OPTIONS, *options.more], paths, lines
+            )
             done, write = stack.enter_context(output.resumable_output(options.output, made_by, resume=options.resume))
         if options.input is not None:
             write = stack.enter_context(output.progress(write, len(lines), done))

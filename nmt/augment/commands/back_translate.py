@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from nmt.checkpoint.address import local
 from nmt.commands import output, sentences
 from nmt.commands.options import (
-    CONTENT_OPTIONS,
     Parser,
     add_data_folder,
     add_decoding_options,
+    content_options,
     corpus_config,
     positive,
     search_settings,
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     for path in outputs:
         if not (options.resume and output.note_path(pairs).exists()):
             files.require_new(path)
-    names = (*CONTENT_OPTIONS, "n_best")
+    names = (*content_options(), "n_best")
     made_by = output.fingerprint(options, names, {"checkpoint": map(Path, map(local, options.checkpoints))}, lines)
     with output.resumable_output(pairs, made_by, resume=options.resume) as (done, write_file):
         with output.progress(write_file, len(lines), done) as write:

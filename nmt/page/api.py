@@ -41,6 +41,7 @@ class Served:
         self.splits = not translator.model.segment_ends if self.search.split is None else self.search.split
         self.described = serializers.of_model("", name, translator, indexed=index is not None)
         self.explaining = prepared(translator)
+        self.takes_glossary = hasattr(translator, "protect")
         is_prepared = self.search.precision == "float32"
         self.searching = replace(translator, model=self.explaining.model) if is_prepared else translator
 
@@ -64,7 +65,7 @@ class Server:
         if question.model not in self.models:
             raise Refusal(404, f"there is no model {question.model!r}: /api/models lists them")
         served = self.models[question.model]
-        if getattr(question, "glossary", ()) and not hasattr(served.translator, "protect"):
+        if getattr(question, "glossary", ()) and not served.takes_glossary:
             raise Refusal(422, "glossary: it needs nmt.constraints, which is not installed")
         limit = served.search.max_source_length
         splits = served.splits and isinstance(question, schemas.TranslateRequest)

@@ -21,7 +21,7 @@ class OnDemand:
     def __init__(self, served: Any) -> None:
         self.name, self.index, self.described = served.name, served.index, served.described
         self.source, self.search, self.languages = served.source, served.search, served.languages
-        self.splits, self._type = served.splits, type(served)
+        self.splits, self.takes_glossary, self._type = served.splits, served.takes_glossary, type(served)
         self._path, self._device = served.translator.name, str(served.translator.model.device)
 
     @cached_property

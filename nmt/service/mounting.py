@@ -125,7 +125,8 @@ class Observed:
     def _load_rules(self) -> None:
         """Load the rules that split texts into sentences, which takes a second, before a request waits for them."""
         for served in self._server.models.values():
-            split_text("A b. C d.", *served.languages)
+            if served.splits:
+                split_text("A b. C d.", *served.languages)
 
     def reload(self) -> None:
         """Begin to load again what has changed."""

@@ -14,7 +14,7 @@ Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 
 
 class AttentionConfig(Section):
-    """The axes of attention (when it is computed, how positions are scored, which are seen, how weighted); variants."""
+    """The axes of attention: when it is computed, how positions are scored, which are seen, how they are weighted."""
 
     wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"
     """When attention is computed. `bahdanau`: before the RNN step, queried by the previous state. `luong`: after it,

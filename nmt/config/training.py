@@ -110,7 +110,7 @@ class TrainingConfig(Section):
     log_every: Count = 50
     """Updates between two `train` events of `metrics.jsonl`."""
     trackers: Trackers = None
-    """What follows the run's events beside TensorBoard (an add-on): functions, `MODULE:FUNCTION`, or installed ones."""
+    """Functions that get the run's events, beside TensorBoard's: `MODULE:FUNCTION`, or names of installed ones."""
     start_from: PathString | None = None
     """A checkpoint, or `hf://OWNER/NAME`, whose weights and tokens training begins with. Its model and tokenizers must
     be those of this config; dropout and the text may be others."""

@@ -15,11 +15,7 @@ from nmt.system.bundled import SAMPLE
 from nmt.system.errors import UserError
 
 STATIC = Path(__file__).parent / "static"
-SHARED = (  # of the page
-    *("chart.js", "elements.js", "heat.js", "icon.svg", "page.css", "theme.js", "theme_button.js", "vendor"),
-)
-
-
+SHARED = ("chart.js", "elements.js", "heat.js", "icon.svg", "page.css", "theme.js", "theme_button.js", "vendor")
 CAPTIONS, LONGEST = 1000, 7  # pairs, and words of a side
 
 

@@ -10,7 +10,7 @@ _OPTIONS = {
     "repetition_penalty": (float, "θ", "multiply log-probabilities of tokens already written by θ (Keskar et al.)"),
     "coverage_penalty": (float, "β", "rank lower what leaves source tokens without attention (Wu et al.)"),
     "diverse_groups": (int, "G", "search with a beam of G groups that differ (Vijayakumar et al.)"),
-    "diversity_strength": (float, "λ", "with --diverse-groups: nats that a token loses for each earlier group with it"),
+    "diversity_strength": (float, "λ", "nats that a token loses for each hypothesis of earlier groups that has it"),
 }
 NAMES = tuple(_OPTIONS)
 

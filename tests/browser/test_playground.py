@@ -111,7 +111,7 @@ def test_captions_and_pasted_pairs(open_playground: Opener) -> None:
     expect(page.get_by_role("status")).to_have_text("There are 1 different pairs: at least 20 are needed.")
     page.get_by_label("Pairs, a line each").fill("".join(f"das {i}\tthe {i}\n" for i in range(30)))
     page.get_by_role("button", name="Use these pairs").click()
-    expect(page.locator(".exact")).to_contain_text("of 3 that no model")
+    expect(page.locator(".exact")).to_contain_text("of 3 held-out")
     page.get_by_role("button", name="One update").click()
     expect(page.locator("#updates")).to_have_text("1 update of 32 pairs")
 

@@ -84,7 +84,7 @@ function parts(chosen, index, change) {
     element("p", "written"),
     element("div"),
   ];
-  place.append(head, settings, matrix, element("p", "hint", "It writes"), written, exact);
+  place.append(head, settings, matrix, element("p", "hint", "Output"), written, exact);
   return { place, matrix, written, exact };
 }
 
@@ -103,6 +103,6 @@ function accuracy({ update, pairs: all, exact, ranges }) {
     row.append(element("th", "", name), cell, element("td", "number", percent(right / pairs)));
     table.append(row);
   }
-  const sum = `Exactly right after ${update} updates: ${percent(exact)} of ${all} that no model is trained on`;
+  const sum = `Exact matches after ${update} updates: ${percent(exact)} of ${all} held-out examples`;
   return [element("p", "exact", sum), table];
 }

@@ -22,7 +22,7 @@ export const COMMON = [
     name: "hidden",
     label: "Hidden size",
     options: ["16", "32", "64", "128"].map((size) => [size, size]),
-    says: "The numbers in a decoder's state. Fewer learn less, and show sooner what a fixed context cannot hold.",
+    says: "The size of the decoder's state. A smaller one learns less, and shows sooner what a fixed context cannot hold.",
   },
   {
     name: "rate",
@@ -55,7 +55,7 @@ export const OWN = [
       ["luong_no_feeding", "Luong, no input feeding"],
       ["none", "no attention"],
     ],
-    says: "When attention is computed: before the GRU's step (Bahdanau), after it (Luong), never. Without it, long words fail.",
+    says: "When attention is computed: before the GRU's step (Bahdanau), after it (Luong), or never. Without it, long words fail.",
   },
   {
     name: "score",

@@ -80,7 +80,7 @@ function work() {
     const update = training.updates();
     if (!Number.isFinite(loss)) {
       allowed = 0;
-      news.error = `The loss of update ${update} is no number any more: choose a lower learning rate.`;
+      news.error = `The loss of update ${update} is not a number: choose a lower learning rate.`;
       break;
     }
     news.losses.push({ update, loss });

@@ -10,7 +10,7 @@ Shapes: T steps, N rows, C values of a memory, H state, G gates.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -23,8 +23,6 @@ from nmt.variants.bidirectional import Bidirectional
 
 class LinearCell(Cell):
     """A cell with a linear memory. Its state is (c,), where h = c, or (h, c, …)."""
-
-    scans: ClassVar[bool] = True
 
     def __init__(self, hidden: int) -> None:
         super().__init__()

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.plugins import forget_plugins
 
 from nmt.components import LEARNING_RATE_SCHEDULES
 from nmt.config import plugins
 from nmt.config.reading import load_config, parse_config, to_yaml
-from nmt.registry import _registries
 from nmt.system.errors import UserError
 
 SCHEDULE = '''
@@ -33,11 +33,7 @@ CONFIG = "name: x\nplugins: [steep.py]\ntraining: {schedule: {kind: steep, slope
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a plugin and a config that names it; what they register is forgotten afterwards."""
     monkeypatch.setenv("NMT_PLUGINS", "")
-    monkeypatch.setattr(plugins, "_loaded", {})
-    for registry in _registries:
-        classes = dict(registry._components)
-        monkeypatch.setattr(registry, "_components", classes)
-        monkeypatch.setattr(registry, "_classes", classes)
+    forget_plugins(monkeypatch)
     (tmp_path / "steep.py").write_text(SCHEDULE)
     (tmp_path / "x.yaml").write_text(CONFIG)
     return tmp_path

@@ -4,12 +4,11 @@ import sys
 
 import pytest
 import torch
+from support.plugins import forget_plugins
 
 from nmt.build import make_attention
 from nmt.components import NORMALIZERS
-from nmt.config import plugins
 from nmt.config.reading import load_config
-from nmt.registry import _registries
 from nmt.system.errors import UserError
 
 PLUGIN = '''
@@ -38,11 +37,7 @@ class Same(Normalizer):
 
 
 def test_it_is_chosen_by_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(plugins, "_loaded", {})
-    for registry in _registries:
-        classes = dict(registry._components)
-        monkeypatch.setattr(registry, "_components", classes)
-        monkeypatch.setattr(registry, "_classes", classes)
+    forget_plugins(monkeypatch)
     (tmp_path / "same.py").write_text(PLUGIN)
     (tmp_path / "x.yaml").write_text(
         "name: x\nplugins: [same.py]\nmodel: {attention: {normalizer: same, share: 0.25}}\n"

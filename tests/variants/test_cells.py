@@ -9,9 +9,11 @@ from support.attention_cases import draw
 
 from nmt.components import CELLS
 from nmt.data.batching import pad
-from nmt.model.cells import Gates
+from nmt.model.cells import Cell, Gates
+from nmt.system.errors import UserError
 from nmt.text.vocabulary import EOS
 from nmt.variants import linear
+from nmt.variants.bidirectional import Bidirectional
 from nmt.variants.linear import LinearCell
 
 LINEAR = [name for name, cell in CELLS.items() if issubclass(cell, LinearCell)]
@@ -115,3 +117,14 @@ def test_each_gates_first_weight_is_glorots(name):
         bound = (6 / (64 + 128)) ** 0.5
         assert 0.9 * bound < matrix.abs().max().item() <= bound
         assert matrix.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
+
+
+def test_a_cell_whose_sequence_loops_is_not_exported(monkeypatch):
+    class Looping(CELLS["mingru"]):
+        name, sequence = "looping", Cell.sequence
+
+    rnn, source = Bidirectional(Looping, 2, H, 1, 0.0), (torch.zeros(1, 3, 2), torch.tensor([3]))
+    assert rnn(*source)[0].shape == (1, 3, 2 * H)
+    monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: True)
+    with pytest.raises(UserError, match="the cell looping cannot be exported"):
+        rnn(*source)

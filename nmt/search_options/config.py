@@ -60,8 +60,8 @@ class SearchOptions(Section):
                     fix = f"leave sampling out, or set {field} to {spelled(default)}"
                     raise ValueError(f"{field} ({value}) is for beam search, and sampling draws at random; {fix}")
         if beam > 1 and beam % self.diverse_groups:  # 1 is greedy search, of one group
-            fix = "set beam_size to a multiple of diverse_groups"
-            raise ValueError(f"beam_size ({beam}) does not consist of diverse_groups ({self.diverse_groups}); {fix}")
+            fix = "set beam_size to a multiple, or change diverse_groups"
+            raise ValueError(f"beam_size ({beam}) is not a multiple of diverse_groups ({self.diverse_groups}); {fix}")
         return self
 
     def check(self, model: Any) -> None:

@@ -87,7 +87,7 @@ def test_defaults_are_not_written_and_others_are_read_back(tmp_path):
         ("search={min_length: 9, max_length: 8}", "search: min_length (9) is above max_length (8); lower it"),
         (
             "search.diverse_groups=2",
-            "beam_size (5) does not consist of diverse_groups (2); set beam_size",
+            "beam_size (5) is not a multiple of diverse_groups (2); set beam_size",
         ),
         (
             "search={diverse_groups: 5, sampling: {top_k: 2}}",

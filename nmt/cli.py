@@ -27,7 +27,7 @@ COMMANDS = {  # modules of nmt.commands with their purposes; add-ons register mo
     "train": "train a model from a YAML config, then score it on the test set",
     "translate": "translate sentences, a file or standard input",
     "evaluate": "score models on a test set, also by sentence length, and compare them",
-    "score": "print how probable a model finds given translations",
+    "score": "print the log-probability of given translations",
     "average": "average checkpoints of one run, or of runs from one checkpoint; store one in 16 or 8 bits",
 } | {name: purpose for name, (_, purpose) in _ADDED.items()}
 

@@ -44,7 +44,7 @@ class Adadelta(Optimizer):
     rho: Fraction = 0.95
     """ρ, the decay of the mean squares of gradients and of steps."""
     epsilon: Annotated[float, Field(ge=1e-30, le=1e6)] = 1e-6  # a smaller one is 0 in 32 bits
-    """ε, what is added to these mean squares. The larger it is, the larger are the first steps."""
+    """ε, which is added to these mean squares. A larger one makes the first steps larger."""
 
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         rate, decay = self.learning_rate, self.weight_decay
@@ -78,7 +78,7 @@ class SGD(Optimizer):
 
     learning_rate: Positive = 1.0
     momentum: BelowOne = 0.0
-    """How much of the last step goes into the next one."""
+    """The momentum."""
 
     def of(self, weights: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         # not fused: that form does not know weights that wait for their first gradient after others had theirs

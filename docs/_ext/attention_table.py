@@ -16,36 +16,36 @@ SUBSCRIPT = re.compile(r"(?<=[^\W\d_]|[)\u0300-\u036f])_(?:\{([^}]*)\}|(\w)(?![a
 COSTS_AND_ADVICE = {
     "additive": (
         "S (A + M) + H·A, and S·A tanh",
-        "by default: works with any sizes, and has the best BLEU on Multi30k",
+        "by default: any sizes, the best BLEU on Multi30k",
     ),
     "concat": ("S (A + M) + H·A, and S·A tanh", "the same function as `additive`, under Luong's name"),
     "dot": ("S (H + M)", "for a score without parameters, if H = M"),
     "general": (
         "S (H + M)",
-        "to compare with that paper; its softmax may saturate, which `scaled_general` prevents",
+        "to compare with that paper; its softmax may saturate",
     ),
-    "linear": ("S·M", "never: its softmax does not depend on h; use it to show what goes wrong"),
+    "linear": ("S·M", "never, but to show that its softmax does not depend on h"),
     "location": ("S (H + M)", "to see what position alone can do"),
-    "scaled_dot": ("S (H + M)", "as `dot`, with a softmax that does not saturate"),
+    "scaled_dot": ("S (H + M)", "as `dot`; its softmax does not saturate"),
     "scaled_general": (
         "S (H + M)",
-        "for speed: 1.1 to 1.3 times that of `additive`, whose BLEU it came within 1 of on both corpora",
+        "for speed: 1.1 to 1.3 times that of `additive`, with at most 1 BLEU less",
     ),
     "global": ("the score's", "by default"),
     "hierarchical": (
         "the score's for S positions and for G segments, G·M·A for their keys, and G·S·M",
         "for sources of several sentences; to see which sentence is read",
     ),
-    "local_m": ("2D + 1 in the place of S", "for languages with the same word order, and long sources"),
-    "local_p": ("2D + 1 in the place of S, and H²", "for long sources"),
+    "local_m": ("2D + 1 for S", "for languages with the same word order, and long sources"),
+    "local_p": ("2D + 1 for S, and H²", "for long sources"),
     "softmax": ("S exp", "by default"),
-    "sparsemax": ("a sort of S", "for the fewest weights that are not 0"),
-    "entmax15": ("a sort of S", "for weights that are 0 where a position does not matter; smoother than `sparsemax`"),
+    "sparsemax": ("a sort of S", "for the fewest weights above 0"),
+    "entmax15": ("a sort of S", "for weights that are 0, but smoother than `sparsemax`"),
     "entmax": ("some 20 S powers", "to let training choose between softmax and sparsemax; slow"),
-    "sigmoid": ("S exp", "to see what becomes of weights that do not compete"),
+    "sigmoid": ("S exp", "for weights that do not compete"),
     "gumbel": (
         "S exp, and in training S log",
-        "with `hard: true`, for a choice of one position that is tried at random",
+        "with `hard: true`, to sample one position in training",
     ),
 }
 

@@ -66,7 +66,7 @@ def _anchor(heading: str) -> str:
 
 def _components(choice: str, components: Any) -> str:
     """What each value of a field that names a component stands for; formulas are on the page of attention."""
-    if choice in ("score", "scope"):
+    if choice in ("score", "scope", "normalizer", "cell"):
         return f"[What each {choice} computes](attention.md#{choice}s)."
     lines = (f"- `{choice}: {name}`: {typeset(_docstring(kind).splitlines()[0])}" for name, kind in components.items())
     return "\n".join(lines)
@@ -117,22 +117,22 @@ def _spelled(value: Any) -> str:
 def _kind(schema: dict[str, Any]) -> str:
     """A field's type in words."""
     if "anyOf" in schema:
-        kinds = list(dict.fromkeys(_kind(form) for form in schema["anyOf"]))
-        return f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+        return " or ".join(dict.fromkeys(_kind(form) for form in schema["anyOf"]))
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "$ref" in schema:
         return "section"
     kind = schema["type"]
     if isinstance(kind, list):
-        return "text"
+        return "string"
     if kind in ("integer", "number"):
-        return {"integer": "whole number", "number": "number"}[kind] + _bounds(schema)
+        return kind + _bounds(schema)
     if kind == "array" and "$ref" in schema["items"]:
-        return "list of texts or sections"
+        return "list of strings or sections"
     if kind == "array":
-        return f"list of {_kind(schema['items']).replace('number', 'numbers', 1).replace('text', 'texts')}"
-    return {"string": "text", "boolean": "`true` or `false`", "null": "`null`"}[kind]
+        item, _, bounds = _kind(schema["items"]).partition(" ")
+        return f"list of {item}s {bounds}".rstrip()
+    return "`null`" if kind == "null" else str(kind)
 
 
 def _bounds(schema: dict[str, Any]) -> str:

@@ -16,17 +16,16 @@ LEXICAL = "lexical"  # in the place of a file: links that are made from the trai
 
 
 class GuidedAlignmentConfig(Section):
-    """Guided alignment (Mi et al. 2016; Chen et al. 2016; Liu et al. 2016): attention learns from word links, too."""
+    """Guided alignment (Mi et al. 2016; Chen et al. 2016; Liu et al. 2016): attention also learns from word links."""
 
     weight: Positive = 0.5
-    """What the cross-entropy between links and attention weights is multiplied by, before it is added to the loss."""
+    """The factor of the cross-entropy between links and attention weights, which is added to the loss."""
     links: PathString = LEXICAL
-    """`lexical`: links between tokens, made from the training text by an alignment model. Or a file in Pharaoh format,
-    `0-0 1-2`, a line per line of the corpus's training text, with links between its words, from 0, which white space
-    separates. Words are mapped to the model's tokens."""
+    """`lexical`: links that an alignment model learns from the training text. Or a file in Pharaoh format, `0-0 1-2`, a
+    line per line of the training text, with links between words (separated by white space), from 0."""
 
     half_life: Count | None = None
-    """After so many updates the weight is half as large, after twice as many a quarter. By default it stays."""
+    """The number of updates after which the weight is halved, again and again. By default it stays."""
 
     def loss(self, alignment: Alignment, links: Float[Tensor, "B T S"], step: int = 0) -> Float[Tensor, ""]:
         """−w · Σ_t Σ_s A_ts log α_ts, in nats (Chen et al. 2016, section 3.2; Liu et al. 2016, equation 8).

@@ -9,19 +9,19 @@ from nmt.text.tokenizers import TOKENIZERS
 
 
 class AugmentConfig(Section):
-    """Augmentation of the training data, anew in each epoch, and monolingual text for subwords and vocabulary."""
+    """Augmentation of the training data, new in each epoch, and monolingual text for subwords and vocabulary."""
 
     typos: Fraction | None = None
-    """The probability of each of these changes to a source sentence: lower case; capitals; in German, ae, oe, ue and
-    ss for ä, ö, ü and ß; other punctuation (in equal shares without the last mark, without any, or with !, !!, !!! or
-    ... at its end). So the model learns to read what people type."""
+    """The probability of each of these changes to a source sentence, as people type: lower case; capitals; in German,
+    ae, oe, ue and ss for ä, ö, ü and ß; other punctuation (in equal shares without the last mark, without any, or with
+    !, !!, !!! or ... at its end)."""
     copying: Fraction | None = None
-    """The share of training pairs in which a word and its translation are both replaced by the same made-up name or
-    number, so that the model learns to copy unknown words."""
+    """The share of training pairs in which a word and its translation are replaced by the same made-up name or number.
+    This teaches the model to copy unknown words."""
     source_monolingual: PathString | None = None
-    """More text in the source language: a file, or `multi30k_descriptions`, five captions of each of Multi30k's
-    training images. Subwords and vocabulary are learnt from it, too. Lines that equal, lower-cased, a line of the
-    validation set or of a test set are left out. `nmt back-translate` makes training pairs of such text."""
+    """Text from which subwords and vocabulary are learnt, too: a file, or `multi30k_descriptions`, five captions of
+    each of Multi30k's training images. Lines of validation and test sets (compared in lower case) are left out.
+    `nmt back-translate` makes training pairs of such text."""
     target_monolingual: PathString | None = None
     """The same in the target language."""
 

@@ -5,7 +5,7 @@ from nmt.addons import AddOn
 ADDON = AddOn(
     package="nmt.clean",
     commands={
-        "clean": "drop the pairs of a corpus that a model should not learn from",
+        "clean": "drop bad pairs from a parallel corpus",
         "split": "make training, validation and test sets from one pair of files",
     },
     offers={"corpus_advice": "nmt.clean.advice"},

@@ -8,20 +8,20 @@ from typing import Literal
 SeveralTargets = Literal["keep", "vote", "first"]
 
 RULES = {  # in the order in which a pair meets them; it is dropped by the first that applies
-    "mojibake": "mend text that was decoded wrongly (ftfy); drop what has U+FFFD, a character that was lost",
-    "lines": "with --split-lines: divide pairs of several lines that end in the same places",
+    "mojibake": "repair wrongly decoded text (ftfy); drop pairs with U+FFFD, a lost character",
+    "lines": "with --split-lines: divide pairs of several lines that match",
     "empty": "a side without text",
     "too-long": "more words than --max-words, or a word of more than 100 characters",
-    "identical": "the same text on both sides, if it has more words than a name",
+    "identical": "the same text on both sides, with more words than --max-identical",
     "ratio": "one side is much longer than the other",
-    "repeated": "words or letters that repeat on one side alone",
+    "repeated": "words or letters that repeat on one side only",
     "numbers": "numbers that differ; those up to 12 may be words on one side",
     "placeholders": "placeholders or closing tags that differ",
-    "language": "a side that is clearly in another language; fewer than 25 letters are not judged",
+    "language": "a side that is clearly in another language, of at least 25 letters",
     "held-out": "with --held-out: a sentence of a validation or test set, on either side",
-    "duplicates": "a pair that is there before",
+    "duplicates": "an earlier pair again",
     "several-targets": "with --several-targets vote or first: other translations of the same source",
-    "scores": "with --scores: pairs that the models of both directions find improbable",
+    "scores": "with --scores: pairs that are improbable in both directions",
 }
 
 

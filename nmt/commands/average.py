@@ -1,8 +1,8 @@
 """Write a checkpoint with the mean of several checkpoints' weights.
 
-It can translate, but training cannot be resumed from it. Thresholds for text unlike the training text are fitted to the
-validation text, if that is here. All must come from one run (different seeds are refused), or from runs that started
-from the same checkpoint (training.start_from).
+Training cannot be resumed from it. Thresholds for text unlike the training text are fitted to the validation text, if
+there is one. All checkpoints must come from one run, or from runs that started from the same checkpoint
+(training.start_from).
 """
 
 from __future__ import annotations

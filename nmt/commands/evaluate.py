@@ -1,4 +1,4 @@
-"""Score checkpoints on a test set, by source length too, and compare them."""
+"""Score checkpoints on a test set, also by source length, and compare them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parser() -> Parser:
     shared.add_data_folder(test_set)
     add("--output", type=Path, metavar="DIR", help="write evaluation.json, figures and translations there")
     add("--gold", "--alignment", type=Path, metavar="FILE", help="score attention against gold word links (0-0 1?2 …)")
-    add("--alignment-words", choices=("spacy", "whitespace"), help="words that its links count (default: spacy)")
+    add("--alignment-words", choices=("spacy", "whitespace"), help="the links' words (default: spacy)")
     shared.add_search_options(parser)
     add("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
     return parser

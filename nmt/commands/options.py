@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nmt.config.data import DataConfig
     from nmt.config.run import Config
 
-DEFAULT = "(default: the checkpoint's setting)"
+DEFAULT = "(default: the checkpoint's)"
 SETTINGS = ("length_penalty", "precision", "max_length", "batch_size")
 SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
 
 def positive(text: str) -> int:
     if not (text.isdecimal() and len(text) < 10 and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 999,999,999")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer from 1 to 999,999,999")
     return int(text)
 
 
@@ -41,7 +41,7 @@ def add_decoding_options(parser: Parser) -> None:
     add_search_options(parser)
     add("--temperature", type=float, metavar="T", help="sample translations from p^(1/T) instead of searching")
     add("--top-k", type=positive, metavar="K", help="sample each token from the K most probable ones")
-    add("--top-p", type=float, metavar="P", help="sample each token from the likeliest of this total probability")
+    add("--top-p", type=float, metavar="P", help="sample each token from the likeliest with this total probability")
     add(
         "--seed",
         type=positive,
@@ -52,11 +52,11 @@ def add_decoding_options(parser: Parser) -> None:
 
 def add_search_options(parser: Parser) -> None:
     add = parser.add_argument
-    beam = f"beam size: hypotheses per sentence; 1 is greedy search {DEFAULT}"
+    beam = f"beam size; 1 is greedy search {DEFAULT}"
     add("--beam", "--beam-size", type=positive, metavar="K", help=beam)
-    penalty = "exponent of the length penalty (Wu et al. 2016); 0 turns it off, more favours longer translations"
+    penalty = "exponent of the length penalty (Wu et al. 2016); 0: none, higher: longer translations"
     add("--length-penalty", type=float, metavar="α", help=f"{penalty} {DEFAULT}")
-    precision = f"number format of products with the weights; auto takes the fastest on this CPU {DEFAULT}"
+    precision = f"precision of products with the weights; auto: the fastest on this CPU {DEFAULT}"
     add("--precision", choices=("auto", "float32", "bf16", "int8"), help=precision)
     if (room := addons.offered("search_flags")) is not None:
         room.add_to(parser)

@@ -1,4 +1,4 @@
-"""Print the log-probability, in nats, that a model gives to each translation of a text, one line per pair.
+"""Print the log-probability, in nats, of each translation of a text, one line per pair.
 
 The perplexity of all is printed on standard error.
 """

@@ -37,8 +37,8 @@ ENDINGS = (".safetensors", ".pt")  # of checkpoints; .pt is that of nmt 0.3, who
 
 def parser() -> Parser:
     parser = Parser(prog="nmt translate", description=__doc__)
-    models = "models, such as checkpoints/quickstart/best.safetensors or hf://OWNER/NAME (several are an ensemble; "
-    models += "without any, the bundled model for the language of the text), then sentences"
+    models = "models, such as checkpoints/quickstart/best.safetensors or hf://OWNER/NAME (several: an ensemble; "
+    models += "default: the bundled model for the language of the text), then sentences"
     parser.add_argument("arguments", nargs="*", metavar="[CHECKPOINT …] [TEXT …]", help=models)
     sentences.add_direction_options(parser)
     add = parser.add_argument_group("files").add_argument
@@ -49,19 +49,19 @@ def parser() -> Parser:
     if "documents" in (offers := {name for addon in addons.addons() for name in addon.offers}):
         add("--document", type=Path, metavar="FILE", help=DOCUMENT)
     add = parser.add_argument_group("results").add_argument
-    n_best = "print the N best translations of each sentence, as: sentence number (from 0) ||| text ||| score"
+    n_best = "print the N best translations, as: sentence number (from 0) ||| text ||| score"
     add("--n-best", type=positive, default=1, metavar="N", help=n_best)
     add("--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention, doubts")
     add("--attention", type=Path, metavar="FILE", help="draw the attention of one sentence, as .png, .svg or .pdf")
     add("--pieces", action="store_true", help="let --attention draw the model's tokens, not whole words")
     add("--replace-unk", action="store_true", help="replace unknown words by the source word with the most attention")
-    alignment = "print word links (source-target, counted from 0) after each translation: text ||| 0-0 1-1"
+    alignment = "print word links (source-target, from 0) after each translation: text ||| 0-0 1-1"
     add("--alignment", action="store_true", help=alignment)
-    words = "report words that a translation leaves out or adds, on standard error and in --json (slower)"
+    words = "report missing and added words, on standard error and in --json (slower)"
     parser.set_defaults(check_words=False)
     if "missing_words" in offers:
         add("--check-words", action="store_true", help=words)
-    add("--prefix", metavar="TEXT", help="begin each translation with this text; the whole vocabulary is searched")
+    add("--prefix", metavar="TEXT", help="begin each translation with this text; search the whole vocabulary")
     shared.add_decoding_options(parser)
     parser.add_argument("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
     if (room := addons.offered("translate_options")) is not None:

@@ -34,7 +34,7 @@ class Contrast:
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    text = "instead of --source and --target: the accuracy on contrastive pairs, a JSON file of LingEval97 or ContraPro"
+    text = "instead of --source and --target: accuracy on contrastive pairs, a JSON file of LingEval97 or ContraPro"
     parser.add_argument("--contrastive", type=Path, metavar="FILE", help=text)
 
 
@@ -143,5 +143,5 @@ def _distance(entry: dict[str, Any], where: str, name: str) -> int | None:
     value = entry.get(name)
     number = int(value[:9]) if isinstance(value, str) and value.isdecimal() else value  # LingEval97 has some as text
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
-        raise UserError(f"{where}: {name!r} is {str(value)[:40]!r}, but it must be a whole number")
+        raise UserError(f"{where}: {name!r} is {str(value)[:40]!r}, but it must be an integer")
     return number

@@ -37,10 +37,9 @@ class SideConfig(Section):
     tokenizer: Annotated[str, TOKENIZERS] = "spacy"
     """How text is cut into tokens."""
     lowercase: bool = True
-    """Whether text is lower-cased first."""
+    """Lower-case text before tokenization."""
     min_frequency: Count = 1
-    """Types seen less often in the training text become `<unk>`. Where tokens are drawn anew in each epoch
-    (`augment`), all subwords stay."""
+    """Tokens seen less often in the training text become `<unk>`. Where `augment` changes text, all subwords stay."""
     train: PathString | None = None
     """With `corpus: files`: the file of training sentences, one per line, or a file of both languages, such as
     `memory.tmx` or `memory.csv#column`."""
@@ -77,8 +76,7 @@ class ExtraText(Section):
     weight: Weight = 1
     """How often each of its pairs comes in an epoch."""
     tag: Annotated[str, Field(pattern=TAG, max_length=100)] | None = None
-    """A word such as `<BT>` that the model reads before each of its source sentences, so that it can tell them from
-    genuine ones (Caswell et al. 2019). The vocabulary gets it."""
+    """A token such as `<BT>` before each of its source sentences, which marks them (Caswell et al. 2019)."""
 
     @model_validator(mode="after")
     def _tag_is_no_mark(self) -> Self:
@@ -92,9 +90,8 @@ class SourceConfig(SideConfig):
 
     language: Language = "de"
     extra: tuple[Annotated[ExtraText, BeforeValidator(_path_alone)], ...] = ()
-    """Files of more training pairs, such as translations by other models: each a path, or `path`, `weight` and `tag`.
-    Subwords and vocabulary are learnt from the corpus alone, so that models with and without them read and write the
-    same tokens, except for tags."""
+    """Files of more training pairs, such as back-translations: each a path, or `path`, `weight` and `tag`. Subwords and
+    vocabulary are learnt without them."""
 
 
 class TargetConfig(SideConfig):
@@ -131,13 +128,12 @@ class DataConfig(Section):
     """`sample`: the synthetic sample corpus. `multi30k`: Multi30k in German, English, French or Czech, fetched on first
     use. `files`: your own text, named in `source` and `target`."""
     corpus_weight: Weight = 1
-    """How often each of the corpus's own pairs comes in an epoch, beside those of `extra`."""
+    """How often each pair of the corpus comes in an epoch, beside those of `extra`."""
     folder: PathString = "data"
-    """The folder that holds the sample corpus, Multi30k's files, and (in `cache/`) tokenized text."""
+    """The folder of the sample corpus, Multi30k's files and (`cache/`) tokenized text."""
     mirror: PathString | None = None
-    """With `corpus: multi30k` or the text `multi30k_descriptions` of `augment`: a folder or URL that holds Multi30k's
-    files. The environment variable `NMT_MULTI30K_MIRROR` overrides it. The descriptions lie in a folder
-    `multi30k_descriptions` beside."""
+    """With `corpus: multi30k` or `multi30k_descriptions`: a folder or URL with Multi30k's files; the descriptions are
+    beside it, in `multi30k_descriptions`. The environment variable `NMT_MULTI30K_MIRROR` overrides it."""
     source: SourceConfig = Field(default_factory=SourceConfig)
     """The source language."""
     target: TargetConfig = Field(default_factory=TargetConfig)
@@ -145,13 +141,13 @@ class DataConfig(Section):
     joint_vocabulary: bool = False
     """One vocabulary (and one sentencepiece model) for both languages."""
     normalize: bool = True
-    """Whether all text is normalised: to Unicode's NFC, without soft hyphens and other invisible characters."""
+    """Normalise all text to Unicode's NFC, and remove soft hyphens and other invisible characters."""
     max_length: Count = 100
-    """Training pairs with more tokens than this on either side are skipped, and counted."""
+    """Training pairs with more tokens on either side are skipped and counted."""
     protect: Protect = None
-    """Spans that translations copy, which the model reads and writes as masks (an add-on): `true` for placeholders,
-    URLs, e-mail addresses, paths and numbers with units, or a list of `all`, `placeholders`, `urls`, `emails`, `paths`,
-    `numbers`, and regular expressions."""
+    """Spans that are copied, and masked for the model (an add-on): `true` for placeholders, URLs, e-mail addresses,
+    paths and numbers with units, or a list of `all`, `placeholders`, `urls`, `emails`, `paths`, `numbers`, and regular
+    expressions."""
     augment: AugmentConfig = Field(default_factory=AugmentConfig)
     """Augmentation of the training data (an add-on)."""
 

@@ -14,21 +14,21 @@ Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 
 
 class AttentionConfig(Section):
-    """The axes of attention: when it is computed, how positions are scored, which are seen, how they are weighted."""
+    """The axes of attention, which combine freely, and variants."""
 
     wiring: Literal["bahdanau", "luong", "none"] = "bahdanau"
     """When attention is computed. `bahdanau`: before the RNN step, queried by the previous state. `luong`: after it,
     queried by the new state. `none`: never; the decoder reads a fixed context."""
     score: Annotated[str, SCORES] = "additive"
-    """How well a query fits a source position."""
+    """How a query is compared with a source position."""
     scope: Annotated[str, SCOPES] = "global"
-    """Which source positions a query sees."""
+    """Which source positions are attended to."""
     normalizer: Annotated[str, NORMALIZERS] = "softmax"
     """How scores become weights."""
     input_feeding: bool = True
-    """With `wiring: luong`: the next step reads the previous attentional state."""
+    """With `wiring: luong`: a step reads the previous attentional vector."""
     hard: bool = False
-    """The context is the one memory vector with the largest weight."""
+    """The context is the memory vector with the largest weight."""
     key_value: bool = False
     """Half of each memory vector is scored, and the other half averaged."""
     heads: Count = 1
@@ -36,7 +36,7 @@ class AttentionConfig(Section):
     projected: bool = False
     """A single head projects queries, keys and values, too."""
     coverage: bool = False
-    """The score sees how much weight each position has got so far."""
+    """The sum of a position's weights so far is a feature of its score."""
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
@@ -66,7 +66,7 @@ class EncoderConfig(Section):
     """The bidirectional RNN that reads the source."""
 
     hidden_size: Count = 256
-    """The size of the state in each direction. A memory vector has M = 2 × `hidden_size` numbers."""
+    """The size of the state in each direction. A memory vector has size M = 2 × `hidden_size`."""
     layers: Layers = 1
     """The number of layers."""
     dropout: BelowOne = 0.3
@@ -76,8 +76,7 @@ class EncoderConfig(Section):
     layer_norm: bool = False
     """Each layer's output is normalised."""
     self_attention: Annotated[int, Field(ge=0, le=1_000_000_000, strict=True)] = 0
-    """The number of heads of a self-attention over the states, which makes the memory. 0: none. With
-    `attention.wiring: bahdanau` or `luong`."""
+    """With `attention.wiring: bahdanau` or `luong`: the heads of a self-attention over the states. 0: none."""
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
@@ -111,8 +110,8 @@ class DecoderConfig(Section):
     layer_norm: bool = False
     """Each layer's output is normalised."""
     readout: Literal["tanh", "linear", "maxout"] = "tanh"
-    """With `attention.wiring: bahdanau` or `none`: what the output layer reads of r, which is state, context and last
-    word, joined. `tanh`: tanh(W r + b). `maxout`: the larger one of each two numbers in W r + b. `linear`: r itself."""
+    """With `attention.wiring: bahdanau` or `none`: what the output layer reads of r = [state; context; embedding].
+    `tanh`: tanh(W r + b). `maxout`: the larger of each two values of W r + b. `linear`: r."""
     readout_size: Count | None = None
     """With `attention.wiring: bahdanau` or `none`, and `readout: tanh` or `maxout`: the size of the layer below the
     output layer. By default `embedding_size`."""
@@ -131,11 +130,11 @@ class ModelConfig(Section):
     embedding_size: Count = 256
     """The size of word embeddings, E."""
     embedding_dropout: BelowOne = 0.3
-    """Dropout of the numbers of embeddings."""
+    """Dropout on embeddings."""
     tied_embeddings: Literal["none", "target", "all"] = "none"
     """Which layers share one matrix. `target`: the decoder's input and output. `all`: the encoder's input, too."""
     cell: Annotated[str, CELLS] = "gru"
-    """What encoder and decoder are made of."""
+    """The recurrent cell of encoder and decoder."""
     encoder: EncoderConfig = Field(default_factory=EncoderConfig)
     """The encoder."""
     decoder: DecoderConfig = Field(default_factory=DecoderConfig)

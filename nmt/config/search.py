@@ -13,16 +13,16 @@ BEAM = AliasChoices("beam_size", "beam")  # the name, and the one on the command
 
 
 class SamplingConfig(Section):
-    """Translations are drawn at random instead of searched for."""
+    """Translations are sampled instead of searched for."""
 
     temperature: Positive = 1.0
-    """Below 1, likely words become likelier; above 1, less likely."""
+    """Below 1, likely tokens become likelier; above 1, less likely."""
     top_k: Count | None = None
-    """Only so many of the likeliest words are drawn from at each step. By default all are."""
+    """Sample from this many of the likeliest tokens. By default from all."""
     top_p: Fraction | None = None
-    """Only the fewest likeliest words with at least this total probability are (Holtzman et al. 2020)."""
+    """Sample from the fewest likeliest tokens with at least this total probability (Holtzman et al. 2020)."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    """Another seed draws other translations. With the same one, a sentence is always translated alike."""
+    """The random seed. The same seed gives the same translation of a sentence."""
 
 
 class NoSearchOptions(Section):
@@ -49,16 +49,15 @@ class SearchConfig(SearchOptions):
     """Beam search."""
 
     beam_size: Annotated[int, Field(ge=1, le=10_000, strict=True, validation_alias=BEAM)] = 5
-    """The number of hypotheses that are kept. 1 is greedy search."""
+    """Hypotheses that are kept. 1 is greedy search."""
     length_penalty: Annotated[float, Field(ge=0, le=10)] = 1.0
     """α of Wu et al. 2016, equation 14. 0: none."""
     sampling: SamplingConfig | None = None
-    """Draws translations from the model's distribution, by `temperature`, `top_k`, `top_p` and `seed`, each by itself:
-    there is no beam then, and `beam_size` is not used. By default translations are searched for."""
+    """Sample translations from the model's distribution; `beam_size` is not used. By default they are searched for."""
     max_length: Annotated[int, Field(ge=1, le=10_000, strict=True)] = 100
-    """The largest number of target tokens."""
+    """The longest translation, in tokens."""
     max_source_length: Count = 500
-    """Source sentences with more tokens are cut off there, with a message on standard error."""
+    """Longer source sentences, in tokens, are cut off there, with a message on standard error."""
     split: bool | None = None
     """Translate each sentence of a line by itself. By default unless a tenth of the training lines had several."""
     block_repeats: bool = True
@@ -66,10 +65,10 @@ class SearchConfig(SearchOptions):
     batch_size: Count = 64
     """Sentences that are searched at once."""
     precision: PrecisionOption = "float32"
-    """Matrix products with the weights: `float32`, `bf16`, or on CPUs `int8` (factors are integers to ±127).
+    """The precision of matrix products with the weights; `int8` (factors are integers to ±127) on CPUs only.
 
-    `auto` is the fastest of them on the machine that searches, by its CPU's features: `bf16` with AMX, otherwise
-    `int8` with VNNI, otherwise `bf16` with AVX512-BF16, otherwise `float32`, as on a GPU.
+    `auto` depends on the CPU: `bf16` with AMX, else `int8` with VNNI, else `bf16` with AVX512-BF16, else `float32`, as
+    on a GPU.
     """
 
 
@@ -77,7 +76,7 @@ class EvaluationConfig(Section):
     """How a finished run is scored."""
 
     split: str | None = None
-    """The split that a finished run is scored on. By default `test`, or `validation` where there is no test set."""
+    """The split to score. By default `test`, or `validation` where there is no test set."""
     length_edges: tuple[Count, ...] = (10, 20, 30, 40, 50)
     """The upper ends of the buckets of BLEU by source length, in spaCy tokens."""
 

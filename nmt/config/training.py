@@ -21,7 +21,7 @@ class TeacherForcingConfig(Section):
     """
 
     schedule: Annotated[str, TEACHER_FORCING_SCHEDULES] = "constant"
-    """How the probability of reading the reference falls during training."""
+    """How this probability falls during training."""
     if TYPE_CHECKING:
         ratio: float = 1.0
     granularity: Literal["token", "step", "batch"] = "token"
@@ -40,7 +40,7 @@ def _ratio_alone(value: Any) -> Any:
 
 
 class ScheduleConfig(Section):
-    """How the learning rate moves."""
+    """How the learning rate changes."""
 
     kind: Annotated[str, LEARNING_RATE_SCHEDULES] = "constant"
     """The schedule."""
@@ -52,8 +52,7 @@ class EarlyStoppingConfig(Section):
     """When training ends before its budget does."""
 
     metric: Literal["bleu", "loss"] = "bleu"
-    """The score that decides whether a validation is the best so far. It also decides which checkpoint becomes
-    `best.safetensors`, and what a plateau is."""
+    """The score by which validations are compared: for `patience`, `best.safetensors` and the schedule `plateau`."""
     patience: Count | None = None
     """Training ends after this many validations without a better score. By default never."""
 
@@ -84,19 +83,18 @@ class TrainingConfig(Section):
     if TYPE_CHECKING:
         learning_rate: float = 1e-3
     schedule: ScheduleConfig = Field(default_factory=ScheduleConfig)
-    """How the learning rate moves."""
+    """How the learning rate changes."""
     label_smoothing: BelowOne = 0.1
     """ε of label smoothing (Szegedy et al. 2016, section 7)."""
     guided_alignment: GuidedAlignmentConfig | None = None
-    """Attention learns from word links, too (an add-on)."""
+    """Attention also learns from word links (an add-on)."""
     sampled_softmax: Count | None = None
-    """Updates compute the output layer for the target tokens of their batch and about this many random ones, frequent
-    ones more often (Jean et al. 2015; Botev et al. 2017): faster, but less is learnt. By default for all."""
+    """Updates compute the output layer for the batch's target tokens and about this many random ones, frequent ones
+    more often (Jean et al. 2015; Botev et al. 2017): faster, but less is learnt. By default for all."""
     clip_norm: Positive | None = 1.0
     """Gradients are scaled down to this norm. null: never."""
     moving_average: Fraction | None = None
-    """The decay of an exponential moving average of the weights, which is then validated, and saved in
-    `best.safetensors`."""
+    """The decay of an exponential moving average of the weights, which is validated and saved."""
     teacher_forcing: Annotated[TeacherForcingConfig, BeforeValidator(_ratio_alone)] = Field(
         default_factory=TeacherForcingConfig
     )
@@ -110,22 +108,22 @@ class TrainingConfig(Section):
     log_every: Count = 50
     """Updates between two `train` events of `metrics.jsonl`."""
     trackers: Trackers = None
-    """Functions that get the run's events, beside TensorBoard's: `MODULE:FUNCTION`, or names of installed ones."""
+    """Functions that get the run's events: `MODULE:FUNCTION`, or names of installed ones."""
     start_from: PathString | None = None
-    """A checkpoint, or `hf://OWNER/NAME`, whose weights and tokens training begins with. Its model and tokenizers must
-    be those of this config; dropout and the text may be others."""
+    """A checkpoint or `hf://OWNER/NAME` to fine-tune. Its model and tokenizers must be those of this config, except for
+    dropout."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    """The seed of all random numbers: initial weights, order of batches, dropout."""
+    """The random seed: initial weights, order of batches, dropout."""
     device: str = "auto"
     """`auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, `mps`, …"""
     fast: bool = True
     """Use `nmt.fast`, which makes training faster. `false`: plain PyTorch."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
-    """The precision of matrix products in updates. `bf16`: bfloat16 factors, float32 sums. `auto`: `bf16` on CPUs with
-    AMX or AVX512-BF16 and, with global attention or none, on one NVIDIA GPU from Ampere on; else `float32`. A resumed
-    run keeps its precision."""
+    """The precision of matrix products. `bf16`: bfloat16 factors, float32 sums. `auto`: `bf16` on CPUs with AMX or
+    AVX512-BF16 and, with global attention or none, on one NVIDIA GPU from Ampere on; else `float32`. A resumed run
+    keeps it."""
     threads: Threads | None = None
-    """CPU threads. By default PyTorch's choice, mostly one for each core."""
+    """CPU threads. By default PyTorch's choice."""
 
     @model_validator(mode="before")
     @classmethod

@@ -15,15 +15,15 @@ from nmt.text.corpus import read_lines
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what must be in a translation").add_argument
-    glossary = "a file of terms and their translations (source, tab, target), which are used wherever a term occurs"
+    glossary = "a file of terms and their required translations (source, tab, target)"
     add("--glossary", metavar="FILE", help=glossary)
     protect = (
-        "copy what matches, in addition to what the model was trained to copy: a regular expression, or all, "
+        "copy what matches, in addition to what the model was trained to copy: a regular expression, all, "
         "placeholders, urls, emails, paths or numbers; may be repeated"
     )
     add("--protect", metavar="PATTERN", action="append", help=protect)
-    add("--keep", metavar="FILE", help="a file of names that are not translated, one per line")
-    markup = "treat sentences as HTML or XML: tags are put back around the aligned words, entities are kept"
+    add("--keep", metavar="FILE", help="a file of names to copy, one per line")
+    markup = "translate HTML or XML: tags are put around the aligned words, entities are kept"
     add("--markup", action="store_true", help=markup)
     marker = "keep the marker of a menu's access key (_File, &File, ~File): auto, _, & or ~ (default: auto)"
     add("--mnemonics", nargs="?", const="auto", choices=CHOICES, metavar="MARKER", help=marker)

@@ -88,12 +88,12 @@ class LocalOptions:
     """The options of local scopes."""
 
     window: Count = 10
-    """D: how many source positions a query attends to on each side of the centre."""
+    """D: the number of source positions on each side of the centre."""
     narrow_from: Count = 60
-    """D before the first update of training, if that is more than `window`. From there it narrows to `window`, by the
-    same factor in each update. Validation and translation always use `window`."""
+    """D before the first update, if that is more than `window`, to which it narrows by the same factor in each update.
+    Validation and search always use `window`."""
     narrow_updates: StepCount = 800
-    """The number of updates until D is `window`. 0: it is `window` from the beginning, as in the paper."""
+    """The number of updates until D is `window`. 0: it is `window` from the start, as in the paper."""
 
 
 class LocalScope(Scope, ABC):
@@ -158,11 +158,11 @@ class LocalPredictiveOptions(LocalOptions):
     """The options of local-p."""
 
     initial_position: Literal["diagonal", "middle"] = "diagonal"
-    """Where the centre is before anything is learnt. `diagonal`: as if target word t translated source word t, and what
-    is learnt moves it from there. `middle`: in the middle of the source, as in the paper's equation 9."""
+    """The centre before training. `diagonal`: target word t attends to source word t. `middle`: the middle of the
+    source, as in the paper's equation 9."""
     fixed_above: Count = 20
-    """While the window narrows and its D is above this, the centre stays where it begins: in a wide window it
-    may learn wrong positions at no cost, which are hard to unlearn. From `narrow_from` on: the centre moves at once."""
+    """While the window narrows and D is above this, the centre does not learn: in a wide window wrong centres cost
+    nothing. With `narrow_from` or more, it learns at once."""
 
 
 class LocalPredictiveScope(LocalScope):

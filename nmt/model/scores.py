@@ -70,7 +70,7 @@ class AdditiveOptions:
     """The options of `additive` and `concat`."""
 
     size: Count | None = None
-    """The number A of alignment units, over all heads together. By default the decoder's hidden size."""
+    """The size A of the hidden layer, of all heads together. By default the decoder's hidden size."""
 
 
 class AdditiveScore(Score):
@@ -208,8 +208,8 @@ class LocationOptions:
     """The options of `location`."""
 
     positions: Count = 101
-    """How many source positions have a score; those past them get weight 0. The default is that of
-    `data.max_length` and one more, for the end of the sentence: raise both together."""
+    """The number of source positions with a score; those past them get weight 0. The default is that of
+    `data.max_length` and one more, for the end token: raise both together."""
 
 
 class LocationScore(ProductScore):

@@ -65,7 +65,7 @@ class Halving(LearningRateSchedule):
     factor: Fraction = 0.5
     """What the learning rate is multiplied by."""
     start_epoch: Count = 5
-    """The number of the first epoch (from 1) after which the learning rate falls."""
+    """The first epoch (from 1) after which the learning rate falls."""
 
     def scheduled(self, rate: float, step: ScheduleStep) -> float:
         return rate * self.factor ** max(0, step.epoch - self.start_epoch)
@@ -83,7 +83,7 @@ class InverseSqrt(LearningRateSchedule):
 
 
 class Plateau(LearningRateSchedule):
-    """The learning rate is multiplied by `factor` after `patience` validations without a better score."""
+    """After `patience` validations without a better score, the learning rate is multiplied by `factor`."""
 
     name = "plateau"
 

@@ -17,7 +17,7 @@ class TeacherForcingSchedule(Section):
     name: ClassVar[str]  # in the config
 
     ratio: Probability = 1.0
-    """The probability of reading the reference's previous token, at the start of training."""
+    """The probability of reading the reference at the start of training."""
 
     @abstractmethod
     def at(self, updates: int) -> float:
@@ -37,7 +37,7 @@ class FallingSchedule(TeacherForcingSchedule):
     """A probability that falls to a minimum."""
 
     minimum: Probability = 0.0
-    """The probability below which it does not fall."""
+    """The lowest probability."""
 
     @model_validator(mode="after")
     def _falls(self) -> Self:
@@ -52,7 +52,7 @@ class Exponential(FallingSchedule):
     name = "exponential"
 
     decay: Fraction = 0.9999
-    """What each update multiplies it by."""
+    """The factor of each update."""
 
     def at(self, updates: int) -> float:
         return max(self.minimum, self.ratio * self.decay**updates)
@@ -78,7 +78,7 @@ class Linear(FallingSchedule):
     name = "linear"
 
     decay: Fraction = 0.0001
-    """What each update takes away."""
+    """What each update subtracts."""
 
     def at(self, updates: int) -> float:
         return max(self.minimum, self.ratio - self.decay * updates)

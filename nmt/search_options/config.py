@@ -17,18 +17,18 @@ class SearchOptions(Section):
     """What search must not write, and how hypotheses are ranked."""
 
     min_length: Tokens = 0
-    """The smallest number of target tokens before the end token."""
+    """The shortest translation, in tokens before the end token."""
     block_ngrams: Tokens = 0
-    """No sequence of so many target tokens is written twice. 0: all may be."""
+    """No sequence of this many target tokens is written twice. 0: off."""
     repetition_penalty: Annotated[float, Field(ge=1, le=100)] = 1.0
-    """θ of Keskar et al. 2019, section 4.1: log-probabilities of tokens already written are multiplied by it. 1: none.
-    In beam search scores are those of the probabilities that it leaves."""
+    """θ of Keskar et al. 2019, section 4.1: log-probabilities of tokens already written are multiplied by it, in the
+    scores of beam search too. 1: off."""
     coverage_penalty: Annotated[float, Field(ge=0, le=10)] = 0.0
-    """β of Wu et al. 2016, equation 14: hypotheses that leave source tokens without attention rank lower. 0: none. It
-    decides the order of the hypotheses that have ended, and not their scores."""
+    """β of Wu et al. 2016, equation 14: ended hypotheses that leave source tokens without attention rank lower. Scores
+    stay the same. 0: off."""
     diverse_groups: Annotated[int, Field(ge=1, le=10_000, strict=True)] = 1
-    """The beam consists of so many groups, each of which avoids the tokens that earlier ones write at the same step
-    (diverse beam search, Vijayakumar et al. 2018). `beam_size` must be a multiple."""
+    """The number of groups in the beam, each of which avoids the tokens of earlier ones at the same step (diverse beam
+    search, Vijayakumar et al. 2018). `beam_size` must be a multiple."""
     diversity_strength: NonNegative = 0.5
     """λ of diverse beam search: what a token loses, in nats, for each earlier hypothesis that writes it."""
 

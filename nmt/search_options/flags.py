@@ -6,11 +6,11 @@ import argparse
 
 _OPTIONS = {
     "min_length": (int, "N", "write at least N tokens"),
-    "block_ngrams": (int, "N", "write no sequence of N tokens twice; 0 turns it off"),
+    "block_ngrams": (int, "N", "write no sequence of N tokens twice; 0: off"),
     "repetition_penalty": (float, "θ", "multiply log-probabilities of tokens already written by θ (Keskar et al.)"),
-    "coverage_penalty": (float, "β", "rank lower what leaves source tokens without attention (Wu et al.)"),
-    "diverse_groups": (int, "G", "search with a beam of G groups that differ (Vijayakumar et al.)"),
-    "diversity_strength": (float, "λ", "nats that a token loses for each hypothesis of earlier groups that has it"),
+    "coverage_penalty": (float, "β", "rank lower if source tokens are left without attention (Wu et al.)"),
+    "diverse_groups": (int, "G", "diverse beam search with G groups (Vijayakumar et al.)"),
+    "diversity_strength": (float, "λ", "penalty, in nats, of a token per hypothesis of earlier groups with it"),
 }
 NAMES = tuple(_OPTIONS)
 

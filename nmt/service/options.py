@@ -17,11 +17,11 @@ METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where prometheus_client adds up t
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("as a service for other programs").add_argument
-    keys = "a file of keys, one per line: KEY, a blank, and its requests per minute; requests without a key are refused"
+    keys = "a file with a line per key: KEY, a blank, and its requests per minute; requests without a key are refused"
     add("--keys", type=Path, metavar="FILE", help=keys)
     logs = "log each request on standard error, as text or as JSON"
     add("--log-format", choices=("text", "json"), help=logs)
-    lazy = "load a model's weights when it is first asked for; all checkpoints are read once at the start to check them"
+    lazy = "load a model's weights at its first request; all checkpoints are still checked at the start"
     add("--lazy", action="store_true", help=lazy)
 
 

@@ -1,6 +1,6 @@
 """Print the word alignment of each pair of a parallel text: links 0-0 1-2 … of source and target words, from 0.
 
-Words are what white space separates. A model's links are those of its attention while it reads the target.
+White space separates words. A model's links are those of its attention when it is forced to write the target.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def parser() -> Parser:
     add("checkpoint", nargs="?", metavar="CHECKPOINT", help="a model with attention; left out with --lexical")
     add("source", type=Path, metavar="SOURCE", help="source sentences, one per line")
     add("target", type=Path, metavar="TARGET", help="their translations, line by line")
-    both = "a model of the opposite direction: the links of both are symmetrised"
+    both = "a model of the opposite direction, to symmetrise the links of both"
     add("--reverse", metavar="CHECKPOINT", help=both)
-    add("--lexical", action="store_true", help="learn the links from the text alone, without a model")
-    method = "how the links of two directions become one set (default: grow-diag-final-and)"
+    add("--lexical", action="store_true", help="learn the links from the text, without a model")
+    method = "symmetrisation of two directions (default: grow-diag-final-and)"
     add("--symmetrization", choices=SYMMETRIZATIONS, help=method)
     add("--json", action="store_true", help="print words, links and weights (target words by source words) as JSON")
     add("--output", type=Path, metavar="FILE", help="write the lines to this file")

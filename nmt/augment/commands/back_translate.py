@@ -37,17 +37,17 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt back-translate",
         description="Translate monolingual text, and write it with its translations as training pairs "
-        "(data.source.extra and data.target.extra). Lines that equal, lower-cased, a line of a validation or test set "
-        "are left out. Beam search finds the translations; with --temperature or --top-k they are sampled.",
+        "(data.source.extra and data.target.extra). Lines of validation and test sets, compared in lower case, are "
+        "left out.",
     )
     add = parser.add_argument
     add("checkpoints", nargs="+", metavar="CHECKPOINT", help="the model that translates; several are an ensemble")
-    text = "sentences in the language that the model reads: a file (plain or .gz), or multi30k_descriptions"
+    text = "sentences in the model's source language: a file (plain or .gz), or multi30k_descriptions"
     add("--input", required=True, metavar="TEXT", help=text)
     output = "write NAME.LANGUAGE for both languages, such as NAME.de and NAME.en"
     add("--output", type=Path, required=True, metavar="NAME", help=output)
-    add("--resume", action="store_true", help="continue an output that was interrupted, with the same other options")
-    add("--workers", type=positive, default=1, metavar="N", help="share the lines between N processes")
+    add("--resume", action="store_true", help="continue an interrupted --output, with the same other options")
+    add("--workers", type=positive, default=1, metavar="N", help="share the lines among N processes")
     add_data_folder(parser, "corpora are")
     add("--n-best", type=positive, default=1, metavar="N", help="pairs of each sentence: its N best translations")
     add_decoding_options(parser)

@@ -1,6 +1,6 @@
-"""Drop the pairs of a parallel corpus that a model should not learn from, and mend what can be mended.
+"""Drop bad pairs from a parallel corpus, and repair some.
 
-Rules look at each pair in this order; it is dropped by the first that applies:
+Rules are applied to each pair in this order; the first that matches drops it:
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ def parser() -> Parser:
     add("files", nargs="+", type=Path, metavar="FILE", help=files)
     output = "where text.LANGUAGE of both sides, dropped.tsv.gz and report.json are written"
     add("--output", type=Path, required=True, metavar="FOLDER", help=output)
-    languages = "codes of the source and target language (default: what the files' names end in)"
+    languages = "codes of the source and target language (default: the files' endings)"
     add("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
     add("--skip", action="append", default=[], choices=RULES, metavar="RULE", help="switch a rule off; repeatable")
-    ratio = "how many times one side may be as long as the other, in characters plus 10 (default: 2.5)"
+    ratio = "the largest ratio of lengths, in characters plus 10 (default: 2.5)"
     add("--max-ratio", type=_ratio, default=Settings.max_ratio, metavar="R", help=ratio)
     words = "the longest side, in words (default: 100)"
     add("--max-words", type=positive, default=Settings.max_words, metavar="N", help=words)
-    names = "words of identical sides that are kept as a name (default: 3)"
+    names = "the longest identical sides that are kept, in words (default: 3)"
     add("--max-identical", type=positive, default=Settings.max_identical, metavar="N", help=names)
     add("--split-lines", action="store_true", help="divide pairs of several lines whose lines match")
-    several = "of different translations of a source keep all, the most frequent, or the first (default: keep)"
+    several = "of a source's translations, keep all, the most frequent, or the first (default: keep)"
     add("--several-targets", choices=("keep", "vote", "first"), default="keep", help=several)
-    held_out = "validation and test sets of either language: pairs with one of their sentences are dropped"
+    held_out = "validation and test sets, whose sentences are dropped"
     add("--held-out", nargs="+", action="extend", default=[], type=Path, metavar="FILE", help=held_out)
-    scores = "what nmt score --per-token prints for these pairs by models of both directions"
+    scores = "the output of nmt score --per-token for these pairs, by models of both directions"
     add("--scores", nargs=2, type=Path, metavar=("FORWARD", "BACKWARD"), help=scores)
-    add("--keep-share", type=_share, metavar="S", help="with --scores: the best share that is kept (default: 0.9)")
-    add("--min-score", type=_share, metavar="X", help="with --scores: the lowest score that is kept, from 0 to 1")
+    add("--keep-share", type=_share, metavar="S", help="with --scores: the share to keep (default: 0.9)")
+    add("--min-score", type=_share, metavar="X", help="with --scores: the lowest score to keep, from 0 to 1")
     add("--workers", type=positive, metavar="N", help="processes (default: one for each core)")
     return parser
 

@@ -1,4 +1,4 @@
-"""Draw validation and test sets from one pair of files, whose lines translate each other.
+"""Draw validation and test sets from two parallel files.
 
 The same files and seed give the same sets on every machine, and no sentence is in two of them.
 """

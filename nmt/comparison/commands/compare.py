@@ -1,8 +1,7 @@
-"""Show where two or more systems differ in their translations of the same text; each is compared with the first.
+"""Show where the translations of two or more systems differ; each is compared with the first.
 
-Prints a summary: BLEU, chrF and sacreBLEU's paired bootstrap; BLEU by source length; the accuracy (F1) of words by part
-of speech and, with --training, by their frequency there; the sentences with the largest differences in chrF; the
-n-grams that one system has right and the other lacks. --html also writes a page, a single file.
+Prints BLEU, chrF and sacreBLEU's paired bootstrap; BLEU by source length; F1 of words by part of speech and, with
+--training, by frequency; the sentences with the largest differences in chrF; n-grams that only one system has right.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from nmt.system.errors import UserError
 def parser() -> Parser:
     parser = Parser(prog="nmt compare", description=__doc__)
     add = parser.add_argument
-    systems = "files of translations, one per line, or one folder that nmt evaluate --output wrote"
+    systems = "files of translations, one per line, or a folder of nmt evaluate --output"
     add("systems", nargs="+", type=Path, metavar="FILE", help=systems)
     add("--reference", type=Path, metavar="FILE", help="the reference translations (default: the folder's)")
     add("--source", type=Path, metavar="FILE", help="the source sentences, for lengths (default: the folder's)")
     add("--training", type=Path, metavar="FILE", help="the training text in the target language, for frequencies")
-    languages = "codes of the source and target language (default: what the files' names end in)"
+    languages = "codes of the source and target language (default: the files' endings)"
     add("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
-    pipeline = "spaCy pipeline for parts of speech (default: one that is installed, else letters alone tell)"
+    pipeline = "spaCy pipeline for parts of speech (default: an installed one, else letters alone)"
     add("--pipeline", metavar="NAME", help=pipeline)
     add("--lowercase", action="store_true", help="compare lower-cased text")
     add("--examples", type=positive, default=10, metavar="N", help="sentences that each system wins (default: 10)")
     add("--ngrams", type=positive, default=20, metavar="N", help="n-grams that each system wins (default: 20)")
-    add("--html", type=Path, metavar="FILE", help="write a page, such as comparison.html")
+    add("--html", type=Path, metavar="FILE", help="also write a page, a single file, such as comparison.html")
     return parser
 
 

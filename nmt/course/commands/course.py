@@ -24,9 +24,9 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt course",
         description="A course on attention: 7 notebooks with exercises. start [FOLDER] copies them, nano_nmt.py and "
-        "the sample corpus, and changes no file that exists. check N [FILE] checks the exercises of lesson N in your "
-        "notebook or .py file, without its trainings; exit code 1: something is wrong or missing. break N [FOLDER] "
-        "writes nano_nmt.py with mistake N of 15 in it, and its symptoms; check broken_N.py: whether it is mended.",
+        "the sample corpus, and overwrites nothing. check N [FILE] checks the exercises of lesson N in your "
+        "notebook or .py file, without trainings; exit code 1: something is wrong or missing. break N [FOLDER] "
+        "writes nano_nmt.py with mistake N of 15, and its symptoms; check broken_N.py checks whether it is fixed.",
     )
     parser.add_argument("action", choices=("start", "check", "break"), help="what to do")
     parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="a number, a file, or a folder")

@@ -19,22 +19,19 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt export",
         description="Write a folder with the model as ONNX graphs and a script, translate.py, that translates with "
-        "NumPy, onnxruntime and, for subwords, sentencepiece. Several checkpoints make one folder, an ensemble."
+        "NumPy, onnxruntime and, for subwords, sentencepiece. Several checkpoints are an ensemble."
         + page
         * " With --page, write the page of nmt serve as static files, whose model runs in the browser.",
     )
     add = parser.add_argument
     add("checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
     add("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
-    precision = (
-        "of the weights: float16 halves the files, int8 makes them still smaller and, except for --page, computes in "
-        "whole numbers (default: float32)"
-    )
+    precision = "of the weights; int8 also computes in integers, except with --page (default: float32)"
     add("--precision", choices=PRECISIONS, default="float32", help=precision)
     parser.set_defaults(page=None)
     if page:
         package = (
-            "write a web page instead, with the npm package onnxruntime-web that is in this folder, such as "
+            "write a web page instead, with the npm package onnxruntime-web in this folder, such as "
             "node_modules/onnxruntime-web"
         )
         add("--page", type=Path, metavar="PACKAGE", help=package)

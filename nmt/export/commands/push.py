@@ -11,8 +11,8 @@ from nmt.commands.options import Parser
 def parser() -> Parser:
     parser = Parser(
         prog="nmt push",
-        description="Upload a checkpoint and its model card to the Hugging Face Hub. After that, hf://OWNER/NAME can "
-        "stand wherever a checkpoint is expected. The card is the README.md beside the checkpoint, or a few facts. "
+        description="Upload a checkpoint and its model card to the Hugging Face Hub. After that, hf://OWNER/NAME "
+        "can be used as a checkpoint. The card is the README.md beside the checkpoint, or a few facts. "
         "Log in first: hf auth login.",
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")

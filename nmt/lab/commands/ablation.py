@@ -13,17 +13,16 @@ def parser() -> Parser:
     parser = Parser(
         prog="nmt ablation",
         description="Train every attention mechanism under one budget, and write a page that compares them. "
-        "The same command continues an interrupted comparison. It skips finished runs, including those whose result is "
-        "in DIR/results.",
+        "Runs with a result in DIR/results are skipped: repeat the command to continue an interrupted comparison.",
     )
     add = parser.add_argument
     add("configs", nargs="*", metavar="CONFIG", help="default: one config for every mechanism, from configs/ablation")
-    add("--output", type=Path, default=Path("ablation"), metavar="DIR", help="where the page goes (default: ablation)")
+    add("--output", type=Path, default=Path("ablation"), metavar="DIR", help="folder of the page (default: ablation)")
     add("--jobs", type=positive, default=cores(), metavar="N", help="runs at once (default: all cores)")
     add(
         "--seeds", type=positive, default=1, metavar="N", help="train each mechanism N times, with N seeds (default: 1)"
     )
-    recipe = "take the corpus, sizes and budget from this config, and only names and mechanisms from the others"
+    recipe = "take corpus, sizes and budget from this config, and only names and mechanisms from the others"
     add("--recipe", metavar="CONFIG", help=recipe)
     add("--set", action="append", default=[], metavar="FIELD=VALUE", help="override a field of every config")
     return parser

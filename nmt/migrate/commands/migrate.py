@@ -19,8 +19,8 @@ FORMAT = 3  # that of nmt 0.3
 def parser() -> Parser:
     parser = Parser(
         prog="nmt migrate",
-        description="Convert a checkpoint of nmt 0.3 (.pt) to the present format (.safetensors), or all those in the "
-        "folder of a run. Training can be resumed from them.",
+        description="Convert a checkpoint of nmt 0.3 (.pt) to the present format (.safetensors), or all in a run's "
+        "folder. Training can be resumed from them.",
     )
     parser.add_argument("old", type=Path, metavar="OLD", help="a checkpoint (.pt), or the folder of a run")
     parser.add_argument("new", type=Path, metavar="NEW", help="the file to write (.safetensors), or the same folder")

@@ -16,17 +16,17 @@ from nmt.system.errors import UserError
 def parser() -> Parser:
     parser = Parser(
         prog="nmt explain",
-        description="Write a page that shows how a sentence is translated: attention, steps, beam, and what follows "
-        "other words or forced attention. It is a single file that opens in any browser without a server or a network.",
+        description="Write a page that shows how a sentence is translated: attention, steps, beam, alternatives and "
+        "forced attention. It is a single file, which needs no server.",
     )
     add = parser.add_argument
     arguments = "a model (without one, the bundled model for the language of the text), then one sentence"
     add("arguments", nargs="*", metavar="[CHECKPOINT] TEXT", help=arguments)
     add("--html", type=Path, required=True, metavar="FILE", help="the file to write, such as dog.html")
-    add("--beam", "--beam-size", type=positive, metavar="K", help="beam size: hypotheses; 1 is greedy search")
+    add("--beam", "--beam-size", type=positive, metavar="K", help="beam size; 1 is greedy search")
     add("--length-penalty", type=float, metavar="α", help="exponent of the length penalty")
-    words = "how many other words of each step can be tried in the file, 0 to 9 (default: 2)"
-    sources = "how many other source words of each step attention can be forced onto in the file, 0 to 9 (default: 2)"
+    words = "other words to choose at each step, 0 to 9 (default: 2)"
+    sources = "other source words to force attention onto at each step, 0 to 9 (default: 2)"
     for option, text in (("--alternatives", words), ("--forced", sources)):
         add(option, type=int, choices=range(10), default=2, metavar="N", help=text)
     add_direction_options(parser)

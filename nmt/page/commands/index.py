@@ -13,13 +13,13 @@ from nmt.system.errors import UserError
 def parser() -> Parser:
     parser = Parser(
         prog="nmt index",
-        description="Write an index of a model's states on its training text. nmt serve then shows the training "
-        "sentences in which a word is most like the one that is chosen.",
+        description="Index a model's states on its training text. nmt serve then shows the training sentences with the "
+        "words most similar to a selected one.",
     )
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
-    output = "the file to write (default: beside the checkpoint, such as best.index, where nmt serve finds it)"
+    output = "the file to write (default: beside the checkpoint, where nmt serve finds it, such as best.index)"
     parser.add_argument("--output", type=Path, metavar="FILE", help=output)
-    sentences = "how many pairs to take, from all parts of the text (default: 10,000)"
+    sentences = "pairs to index, spread over the text (default: 10,000)"
     parser.add_argument("--sentences", type=positive, default=10_000, metavar="N", help=sentences)
     text = parser.add_mutually_exclusive_group()
     add_data_folder(text)

@@ -22,29 +22,29 @@ from nmt.system.errors import UserError
 def parser() -> Parser:
     parser = Parser(
         prog="nmt serve",
-        description="Start a web page that shows a model translating, live: its attention, its steps, its beam. Only "
-        "this machine can open it, unless --host says otherwise.",
+        description="Serve a web page that shows models translating: attention, steps, beam; and an HTTP API. Only "
+        "this machine can open it, unless --host is set.",
     )
     add = parser.add_argument
     add("checkpoints", nargs="*", metavar="CHECKPOINT", help="up to eight models (default: the bundled ones)")
     add("--port", type=_port, default=8000, metavar="N", help="default: 8000")
     add("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
     add("--name", action="append", default=[], help="another host name of the server; may be repeated")
-    token = "refuse requests without this token; without a TOKEN one is generated, and printed with the address"
+    token = "refuse requests without this token; without TOKEN, one is generated and printed with the address"
     add("--token", nargs="?", const="", metavar="TOKEN", help=token)
-    add("--open", action="store_true", help="let everybody in who can reach --host, without a token")
+    add("--open", action="store_true", help="accept requests from the network without a token")
     add("--workers", type=positive, default=1, metavar="N", help="processes, each with its own models")
-    runs = "the folder whose runs of training the page shows, live (default: checkpoints)"
+    runs = "the folder of the training runs that the page shows (default: checkpoints)"
     add("--runs", type=Path, default=Path("checkpoints"), metavar="DIR", help=runs)
     sentences = (
-        "two files whose sentences the page shows in a table, with the scores of the first model and of others for the "
-        "same languages; may be repeated"
+        "two files whose sentences the page shows, with the scores of the first model and of others for the same "
+        "languages; may be repeated"
     )
     add("--test-set", nargs=2, action="append", default=[], metavar=("SOURCE", "REFERENCE"), help=sentences)
-    links = "gold word links (such as 0-0 1?2) of a test set; repeat it in the order of the --test-set options"
+    links = "gold word links (such as 0-0 1?2) of a test set; repeated in the order of --test-set"
     add("--alignment", action="append", default=[], metavar="FILE", help=links)
     add("--alignment-words", choices=("spacy", "whitespace"), default="spacy", help="the links' words (default: spacy)")
-    add("--device", default="auto", help="where it runs: auto, cpu, cuda, cuda:1, mps, … (default: auto)")
+    add("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps, … (default: auto)")
     add("--threads", type=positive, metavar="N", help="CPU threads of each process")
     if (service := addons.offered("service_options")) is not None:
         service.add_to(parser)

@@ -23,7 +23,7 @@ class TokenizerOptions(Section):
     """The config fields that every tokenizer reads."""
 
     vocabulary_size: Count | None = None
-    """How many of the most frequent tokens are kept. By default all of them."""
+    """How many of the most frequent tokens are kept. By default all."""
 
 
 class Tokenizer(ABC):

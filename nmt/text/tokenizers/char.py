@@ -6,7 +6,7 @@ from nmt.text.tokenizers.base import SPACE_MARK, PlainTokenizer, single_spaces
 
 
 class CharTokenizer(PlainTokenizer):
-    """Characters; a run of whitespace is the one token "▁", and a "▁" of the text itself the token "▁▁"."""
+    """Characters; a run of whitespace is the token "▁", and a "▁" of the text the token "▁▁"."""
 
     pieces = True
 

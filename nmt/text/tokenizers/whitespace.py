@@ -6,7 +6,7 @@ from nmt.text.tokenizers.base import PlainTokenizer, masks_apart
 
 
 class WhitespaceTokenizer(PlainTokenizer):
-    """What stands between whitespace: for text that is tokenised already."""
+    """The text between whitespace: for tokenised text."""
 
     def surfaces(self, text: str) -> list[str]:
         return masks_apart(text).split()

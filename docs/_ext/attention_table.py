@@ -24,7 +24,7 @@ COSTS_AND_ADVICE = {
         "S (H + M)",
         "to compare with that paper; its softmax may saturate",
     ),
-    "linear": ("S·M", "never, but to show that its softmax does not depend on h"),
+    "linear": ("S·M", "only to show that its softmax does not depend on h"),
     "location": ("S (H + M)", "to see what position alone can do"),
     "scaled_dot": ("S (H + M)", "as `dot`; its softmax does not saturate"),
     "scaled_general": (

@@ -6,7 +6,7 @@ ADDON = AddOn(
     package="nmt.clean",
     commands={
         "clean": "drop bad pairs from a parallel corpus",
-        "split": "make training, validation and test sets from one pair of files",
+        "split": "make training, validation and test sets from two parallel files",
     },
     offers={"corpus_advice": "nmt.clean.advice"},
 )

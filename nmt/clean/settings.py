@@ -19,7 +19,7 @@ RULES = {  # in the order in which a pair meets them; it is dropped by the first
     "placeholders": "placeholders or closing tags that differ",
     "language": "a side that is clearly in another language, of at least 25 letters",
     "held-out": "with --held-out: a sentence of a validation or test set, on either side",
-    "duplicates": "an earlier pair again",
+    "duplicates": "a copy of an earlier pair",
     "several-targets": "with --several-targets vote or first: other translations of the same source",
     "scores": "with --scores: pairs that are improbable in both directions",
 }

@@ -31,7 +31,8 @@ def parser() -> Parser:
     add("--output", type=Path, metavar="DIR", help="write evaluation.json, figures and translations there")
     add("--gold", "--alignment", type=Path, metavar="FILE", help="score attention against gold word links (0-0 1?2 …)")
     add("--alignment-words", choices=("spacy", "whitespace"), help="the links' words (default: spacy)")
-    shared.add_search_options(parser)
+    shared.add_search_options(parser.add_argument_group("search"))
+    shared.add_device_options(parser)
     add("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
     return parser
 

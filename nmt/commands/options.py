@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nmt.config.data import DataConfig
     from nmt.config.run import Config
 
-DEFAULT = "(default: the checkpoint's)"
+DEFAULT = "(default: from the checkpoint)"
 SETTINGS = ("length_penalty", "precision", "max_length", "batch_size")
 SAMPLING = ("temperature", "top_k", "top_p", "seed")
 
@@ -33,12 +33,15 @@ def positive(text: str) -> int:
 
 def add_decoding_options(parser: Parser) -> None:
     """The options of commands that write translations: limits, search and sampling."""
-    add = parser.add_argument
+    add_device_options(parser)
+    group = parser.add_argument_group("search")
+    add = group.add_argument
     add("--max-length", type=positive, metavar="N", help=f"longest translation, in tokens {DEFAULT}")
     add("--batch-size", type=positive, metavar="N", help=f"sentences translated at once {DEFAULT}")
     split = f"translate each sentence of a line by itself {DEFAULT}"
     add("--split", dest="split_sentences", action=argparse.BooleanOptionalAction, help=split)
-    add_search_options(parser)
+    add_search_options(group)
+    add = parser.add_argument_group("sampling").add_argument
     add("--temperature", type=float, metavar="T", help="sample translations from p^(1/T) instead of searching")
     add("--top-k", type=positive, metavar="K", help="sample each token from the K most probable ones")
     add("--top-p", type=float, metavar="P", help="sample each token from the likeliest with this total probability")
@@ -50,8 +53,8 @@ def add_decoding_options(parser: Parser) -> None:
     )
 
 
-def add_search_options(parser: Parser) -> None:
-    add = parser.add_argument
+def add_search_options(group: argparse._ActionsContainer) -> None:
+    add = group.add_argument
     beam = f"beam size; 1 is greedy search {DEFAULT}"
     add("--beam", "--beam-size", type=positive, metavar="K", help=beam)
     penalty = "exponent of the length penalty (Wu et al. 2016); 0: none, higher: longer translations"
@@ -59,8 +62,7 @@ def add_search_options(parser: Parser) -> None:
     precision = f"precision of products with the weights; auto: the fastest on this CPU {DEFAULT}"
     add("--precision", choices=("auto", "float32", "bf16", "int8"), help=precision)
     if (room := addons.offered("search_flags")) is not None:
-        room.add_to(parser)
-    add_device_options(parser)
+        room.add_to(group)
 
 
 def add_device_options(parser: Parser) -> None:

@@ -51,7 +51,7 @@ def parser() -> Parser:
     add = parser.add_argument_group("results").add_argument
     n_best = "print the N best translations, as: sentence number (from 0) ||| text ||| score"
     add("--n-best", type=positive, default=1, metavar="N", help=n_best)
-    add("--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention, doubts")
+    add("--json", action="store_true", help="print one JSON object per line: text, tokens, score, attention, warnings")
     add("--attention", type=Path, metavar="FILE", help="draw the attention of one sentence, as .png, .svg or .pdf")
     add("--pieces", action="store_true", help="let --attention draw the model's tokens, not whole words")
     add("--replace-unk", action="store_true", help="replace unknown words by the source word with the most attention")
@@ -62,8 +62,8 @@ def parser() -> Parser:
     if "missing_words" in offers:
         add("--check-words", action="store_true", help=words)
     add("--prefix", metavar="TEXT", help="begin each translation with this text; search the whole vocabulary")
-    shared.add_decoding_options(parser)
     parser.add_argument("--plain", action="store_true", help="plain PyTorch, without nmt.fast")
+    shared.add_decoding_options(parser)
     if (room := addons.offered("translate_options")) is not None:
         room.add_to(parser)
     return parser

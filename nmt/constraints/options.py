@@ -14,7 +14,7 @@ from nmt.text.corpus import read_lines
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("what must be in a translation").add_argument
+    add = parser.add_argument_group("constraints").add_argument
     glossary = "a file of terms and their required translations (source, tab, target)"
     add("--glossary", metavar="FILE", help=glossary)
     protect = (

@@ -15,7 +15,7 @@ _OPTIONS = {
 NAMES = tuple(_OPTIONS)
 
 
-def add_to(parser: argparse.ArgumentParser) -> None:
+def add_to(group: argparse._ActionsContainer) -> None:
     """Add an option for each field. By default the checkpoint's setting holds."""
     for name, (kind, metavar, text) in _OPTIONS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=metavar, help=text)
+        group.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=metavar, help=text)

@@ -38,7 +38,7 @@ ROOMS = {
     "comparison": [],
     "playground": [
         *("docs/how-to/train-in-the-browser.md", "tests/browser/test_playground.py"),
-        "tests/page_modules/playground.test.js",
+        *("tests/page_modules/playground.test.js", "tests/page_modules/playground_files.test.js"),
     ],
     "trackers": [],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],

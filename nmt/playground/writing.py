@@ -15,7 +15,10 @@ from nmt.system.bundled import SAMPLE
 from nmt.system.errors import UserError
 
 STATIC = Path(__file__).parent / "static"
-SHARED = ("chart.js", "elements.js", "heat.js", "icon.svg", "page.css", "theme.js", "theme_button.js", "vendor")
+SHARED = (
+    *("chart.js", "drawing.js", "elements.js", "heat.js"),
+    *("icon.svg", "page.css", "theme.js", "theme_button.js", "vendor"),
+)
 CAPTIONS, LONGEST = 1000, 7  # pairs, and words of a side
 
 

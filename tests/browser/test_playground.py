@@ -13,6 +13,7 @@ from support.page import LOOKS, assert_in_nobodys_way
 from support.serving import running
 
 from nmt.playground.writing import write_playground
+from nmt.translator import Translator
 
 LARGEST = 1.5e6  # bytes
 Opener = Callable[..., Page]
@@ -69,11 +70,12 @@ def test_it_learns_to_reverse_and_shows_how_the_matrix_became_sharp(open_playgro
     page.get_by_label("Moment").fill("0")
     expect(page.locator("#shown")).to_have_text("after 0 updates")
     assert sharpness(page) < 0.3
-    assert "nothing yet" not in str(page.locator("#loss svg").get_attribute("aria-label"))
+    for chart in page.locator("#curves svg").all():
+        assert "nothing yet" not in str(chart.get_attribute("aria-label"))
 
 
 def test_two_models_train_on_the_same_batches_step_by_step(open_playground: Opener) -> None:
-    page = open_playground("#task=dates&hidden=16&model=luong.dot.local_p&model=none")
+    page = open_playground("#task=dates&hidden=16&model=luong.dot.local_p.3&model=none")
     expect(page.locator(".exact")).to_have_count(2)
     for count in (1, 2):
         page.get_by_role("button", name="One update").click()
@@ -85,7 +87,7 @@ def test_two_models_train_on_the_same_batches_step_by_step(open_playground: Open
     expect(page.locator("#updates")).to_contain_text("0 updates")
     page.get_by_role("button", name="Remove").last.click()
     expect(page.locator("#models > section")).to_have_count(1)
-    assert page.url.endswith("#task=dates&hidden=16&rate=0.005&forcing=1&seed=1&model=luong.dot.local_p")
+    assert page.url.endswith("#task=dates&hidden=16&rate=0.005&forcing=1&seed=1&model=luong.dot.local_p.3")
 
 
 def test_settings_are_in_the_address_and_an_experiment_sets_them(open_playground: Opener) -> None:
@@ -100,6 +102,55 @@ def test_settings_are_in_the_address_and_an_experiment_sets_them(open_playground
     page.get_by_role("link", name="Why attention").click()
     expect(page.locator("#models h2")).to_have_text(["Bahdanau, additive, global", "no attention"])
     expect(page.get_by_label("Task")).to_have_value("reverse")
+
+
+def test_a_checkpoint_is_saved_and_goes_on_where_it_was(open_playground: Opener, tmp_path: Path) -> None:
+    page = open_playground("#task=dates&hidden=16&model=luong.dot.local_m.5")
+    train(page)
+    expect(page.locator(".exact")).to_contain_text("after 50 updates", timeout=60_000)
+    page.get_by_role("button", name="Pause").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save checkpoint").click()
+    file = tmp_path / saved.value.suggested_filename
+    saved.value.save_as(file)
+    (translation,) = Translator.load(file, device="cpu").translate(["1. Mai 1987"])
+    assert set(translation.text) <= set("0123456789-")
+    page = open_playground("#task=reverse")
+    open_checkpoint(page, file)
+    expect(page.locator("#models h2")).to_have_text("Luong, dot, local-m, D = 5")
+    expect(page.locator("#models")).to_contain_text("began with the weights of playground-dates.safetensors")
+    expect(page.get_by_label("Task")).to_have_value("dates")
+    page.get_by_role("button", name="One update").click()
+    expect(page.locator("#curves svg").first).to_have_attribute("aria-label", re.compile("the last [01]"))
+    file.write_bytes(file.read_bytes()[:-1])
+    open_checkpoint(page, file)
+    expect(page.get_by_role("status")).to_contain_text("playground-dates.safetensors: The checkpoint is damaged")
+
+
+def open_checkpoint(page: Page, file: Path) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a checkpoint").click()
+    chooser.value.set_files(file)
+
+
+def test_a_report_has_all_that_is_seen_and_needs_nothing_else(open_playground: Opener, tmp_path: Path) -> None:
+    page = open_playground("#task=dates&hidden=16&model=bahdanau.dot.global&model=none", color_scheme="dark")
+    page.get_by_role("button", name="One update").click()
+    expect(page.locator("#updates")).to_contain_text("1 update")
+    page.get_by_text("Take it home").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save the report").click()
+    file = tmp_path / saved.value.suggested_filename
+    saved.value.save_as(file)
+    text = file.read_text(encoding="utf-8")
+    assert not re.search("src=|<script|<link", text)
+    page = page.context.new_page()
+    page.goto(file.as_uri())
+    expect(page.locator("h1")).to_have_text("Attention, trained to write out a date")
+    expect(page.locator("h2")).to_have_text(["Bahdanau, dot, global", "no attention"])
+    assert "1 update of 32 pairs" in page.inner_text("body")
+    assert page.locator("svg").count() == 3  # two curves, and a matrix
+    assert_in_nobodys_way(page)
 
 
 def test_captions_and_pasted_pairs(open_playground: Opener) -> None:

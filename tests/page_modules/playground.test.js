@@ -10,7 +10,7 @@ import { fromHash, mechanismOf, nameOf, toHash } from "../../nmt/playground/stat
 
 test("an address has all settings, and what it does not know is left out", () => {
   const hash =
-    "#task=dates&hidden=32&rate=0.01&forcing=0.5&seed=3&model=luong.dot.local_p&model=luong_no_feeding.general.global";
+    "#task=dates&hidden=32&rate=0.01&forcing=0.5&seed=3&model=luong.dot.local_p.2&model=luong_no_feeding.general.global";
   assert.equal(toHash(fromHash(hash)), hash);
   const first = fromHash("");
   assert.deepEqual(fromHash("#task=x&hidden=7&rate=fast&model=a.b.c&seed="), first);

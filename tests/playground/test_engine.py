@@ -48,6 +48,8 @@ MECHANISMS = [
     ),
     Mechanism("luong", "general", "global", feeding=False),
     Mechanism("luong", "general", "local_p", diagonal=False),
+    Mechanism("luong", "dot", "local_m"),
+    Mechanism("bahdanau", "additive", "local_m"),
     Mechanism("none"),
 ]
 
@@ -58,9 +60,10 @@ def config_of(mechanism: Mechanism, embedding: int, encoder: int) -> ModelConfig
         attention |= {"score": mechanism.score, "scope": mechanism.scope}
     if mechanism.wiring == "luong":
         attention["input_feeding"] = mechanism.feeding
+    if mechanism.scope != "global":
+        attention |= {"window": 2, "narrow_updates": 0}
     if mechanism.scope == "local_p":
-        position = "diagonal" if mechanism.diagonal else "middle"
-        attention |= {"window": 2, "narrow_updates": 0, "initial_position": position}
+        attention["initial_position"] = "diagonal" if mechanism.diagonal else "middle"
     return ModelConfig.model_validate(
         {
             "embedding_size": embedding,

@@ -24,7 +24,7 @@ export const EXPERIMENTS = [
   },
   {
     title: "A window that must find its place",
-    hash: "task=reverse&model=luong.general.local_p&model=luong.general.global",
+    hash: "task=reverse&model=luong.general.local_p.3&model=luong.general.global",
     says: "Local-p sees seven letters around a centre that it must predict, which begins in the middle. Watch the bright band tilt towards the other diagonal, and compare how many updates each needs.",
   },
   {

@@ -5,17 +5,23 @@ import { chart } from "../../page/static/chart.js";
 import { element, keepingFocus } from "../../page/static/elements.js";
 import { themes } from "../../page/static/theme_button.js";
 import { controls } from "./controls.js";
+import { fromCheckpoint } from "./engine/checkpoint.js";
 import { dataOf } from "./engine/data.js";
+import { SPACE } from "./engine/tasks.js";
 import { EXPERIMENTS } from "./experiments.js";
+import { save } from "./files.js";
 import { modelView } from "./model_view.js";
-import { COMMON, fromHash, toHash } from "./settings.js";
+import { pictures, report } from "./report.js";
+import { COMMON, fromHash, settingsOf, toHash } from "./settings.js";
 
 /** @import { Data } from "./engine/data.js" */
+/** @import { Loss } from "./engine/worker.js" */
+/** @import { Opened } from "./model_view.js" */
 /** @import { Chosen, Kind } from "./settings.js" */
 
 const AHEAD = 20; // updates by which one model may be ahead of the other
 const REDRAWN_MS = 120; // drawing more often would take time from training
-const SECOND = { wiring: "none", score: "additive", scope: "global" };
+const SECOND = { wiring: "none", score: "additive", scope: "global", window: "3" };
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const [play, moment, example] = [at("play"), at("moment"), at("example")];
 const [slider, examples] = [/** @type {HTMLInputElement} */ (moment), /** @type {HTMLSelectElement} */ (example)];
@@ -28,6 +34,11 @@ let chosen = fromHash(location.hash);
 let data;
 /** @type {ReturnType<typeof modelView>[]} */
 let models = [];
+/** By what the models' weights depend on. @type {Map<string, Opened>} */
+const opened = new Map();
+const keyOf = (/** @type {Chosen} */ { task, hidden, models }, /** @type {number} */ i) =>
+  JSON.stringify([i, task, hidden, models[i]]);
+let bundled = ""; // the captions that come with the page
 let playing = false;
 let goal = 0; // the updates that all models may do while nothing plays
 let follows = true; // whether the slider stays at the last moment
@@ -40,6 +51,7 @@ const counted = (/** @type {number} */ updates) => `${updates} update${updates =
 /** Models anew, with these settings. The pairs are captions until others are given. @param {Chosen} settings */
 function choose(settings) {
   setPlaying(false);
+  settings = fromHash(toHash(settings)); // without what has no effect
   const own = settings.task === "pairs";
   at("own").hidden = !own;
   if (own && !pairs.value) return void captions(settings);
@@ -54,12 +66,12 @@ function choose(settings) {
   chosen = settings;
   if (toHash(fromHash(location.hash)) !== toHash(chosen)) history.replaceState(null, "", toHash(chosen));
   const change = (/** @type {string} */ name, /** @type {string} */ value) =>
-    keepingFocus(() => choose(fromHash(toHash({ ...chosen, [name]: value }))));
+    keepingFocus(() => choose(/** @type {any} */ ({ ...chosen, [name]: value })));
   at("common").replaceChildren(controls("all", COMMON, chosen, change));
   at("other").hidden = chosen.models.length > 1;
   data = next;
   if (!same) {
-    const text = (/** @type {number} */ i) => data.held[i].source.join(data.joined).replaceAll("␣", " ");
+    const text = (/** @type {number} */ i) => data.held[i].source.join(data.joined).replaceAll(SPACE, " ");
     const longest = [...data.held.keys()].sort((a, b) => data.held[b].source.length - data.held[a].source.length);
     examples.replaceChildren(...longest.map((i) => new Option(text(i), String(i))));
   }
@@ -70,10 +82,16 @@ function restart() {
   for (const model of models) model.close();
   goal = 0;
   follows = true;
-  models = chosen.models.map((_, i) =>
-    modelView(chosen, i, (kind) => keepingFocus(() => replace(i, kind)), hear, pairs.value),
-  );
+  const isBundled = chosen.task === "pairs" && pairs.value === bundled;
+  /** @type {{text: string, languages: [string, string]}} */
+  const own = { text: pairs.value, languages: isBundled ? ["de", "en"] : ["xx", "xx"] };
+  models = chosen.models.map((_, i) => {
+    const change = (/** @type {Kind | null} */ kind) => keepingFocus(() => replace(i, kind));
+    const open = (/** @type {string} */ name, /** @type {Uint8Array} */ file) => goOnFrom(i, name, file);
+    return modelView(chosen, i, { change, hear, open }, own, opened.get(keyOf(chosen, i)) ?? null);
+  });
   at("models").replaceChildren(...models.map(({ place }) => place));
+  at("legend").replaceChildren(...legend());
   for (const model of models) model.start(Number(examples.value || 0));
   at("status").textContent = "";
   draw();
@@ -83,8 +101,23 @@ function restart() {
 async function captions(settings) {
   const answer = await fetch("playground/captions.tsv").catch(() => null);
   if (!answer?.ok) return void (at("status").textContent = "The captions cannot be loaded: paste pairs of your own.");
-  pairs.value = await answer.text();
+  pairs.value = bundled = await answer.text();
   choose(settings);
+}
+
+/** A model takes the settings and the weights of a checkpoint. @param {number} index @param {string} name of its file
+ * @param {Uint8Array} file */
+function goOnFrom(index, name, file) {
+  try {
+    const { task, mechanism, start } = fromCheckpoint(file);
+    const { hidden, kind } = settingsOf(mechanism);
+    const models = chosen.models.map((one, i) => (i === index ? kind : one));
+    const settings = fromHash(toHash({ ...chosen, task: task ?? chosen.task, hidden, models }));
+    opened.set(keyOf(settings, index), { name, start });
+    choose(settings);
+  } catch (error) {
+    at("status").textContent = `${name}: ${error instanceof Error ? error.message : error}`;
+  }
 }
 
 /** @param {number} index @param {Kind | null} kind */
@@ -132,32 +165,41 @@ function draw() {
   const pair = data.held[Number(examples.value || 0)];
   at("reference").textContent = `→ ${pair.target.join(data.joined)}`;
   for (const model of models) model.draw(update, pair, data.joined);
-  const series = models.map(({ name, losses }, colour) => ({ name, colour, points: curve(losses) }));
-  at("loss").replaceChildren(
-    chart({ title: "Loss per token, in nats", x: "updates", series, zero: true }),
-    ...(models.length > 1 ? [legend(series.map(({ name }) => name))] : []),
+  const curves = (/** @type {string} */ title, /** @type {"loss" | "norm"} */ of) => {
+    const series = models.map(({ name, losses }, colour) => ({ name, colour, points: curve(losses, of) }));
+    return chart({ title, x: "updates", series, zero: true });
+  };
+  at("curves").replaceChildren(
+    curves("Loss per token, in nats", "loss"),
+    curves("Norm of the gradient, before it is limited to 1", "norm"),
   );
 }
 
-/** A line of at most 200 points, each the mean of its losses. @param {{update: number, loss: number}[]} losses */
-function curve(losses) {
+/** A line of at most 200 points, each a mean. @param {Loss[]} losses @param {"loss" | "norm"} of */
+function curve(losses, of) {
   const size = Math.ceil(losses.length / 200) || 1;
   const points = [];
   for (let i = 0; i < losses.length; i += size) {
     const part = losses.slice(i, i + size);
-    points.push({ x: part[part.length - 1].update, y: part.reduce((sum, { loss }) => sum + loss, 0) / part.length });
+    points.push({ x: part[part.length - 1].update, y: part.reduce((sum, one) => sum + one[of], 0) / part.length });
   }
   return points;
 }
 
-/** @param {string[]} names */
-function legend(names) {
-  const place = element("p", "hint");
-  names.forEach((name, i) => {
-    const swatch = element("span", `swatch series-${i}`);
-    place.append(swatch, ` ${name}  `);
-  });
-  return place;
+function legend() {
+  if (models.length < 2) return [];
+  return models.flatMap(({ name }, i) => [element("span", `swatch series-${i}`), ` ${name}  `]);
+}
+
+function saveReport() {
+  const pair = data.held[Number(examples.value || 0)];
+  const facts = [
+    `Made with ${location.href} on ${new Date().toLocaleDateString("en", { dateStyle: "long" })}.`,
+    `${at("updates").textContent}. The matrices are those ${at("shown").textContent}, of the held-out example:`,
+    `${pair.source.join(data.joined).replaceAll(SPACE, " ")} ${at("reference").textContent}`,
+  ];
+  const made = models.map((model) => model.facts());
+  save(`playground-${chosen.task}.html`, report(chosen, facts, pictures(at("curves")), made), "text/html");
 }
 
 play.addEventListener("click", () => setPlaying(!playing));
@@ -172,6 +214,14 @@ at("restart").addEventListener("click", () => {
 });
 at("other").addEventListener("click", () => choose({ ...chosen, models: [...chosen.models, SECOND] }));
 at("use").addEventListener("click", () => choose(chosen));
+at("report").addEventListener("click", saveReport);
+for (const [id, isHeldOut] of /** @type {const} */ ([
+  ["save-train", false],
+  ["save-held", true],
+]))
+  at(id).addEventListener("click", () => {
+    save(`${chosen.task}-${isHeldOut ? "held-out" : "train"}.tsv`, data.table(isHeldOut), "text/tab-separated-values");
+  });
 slider.addEventListener("input", () => {
   follows = Number(slider.value) === Number(slider.max);
   draw();

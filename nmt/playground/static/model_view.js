@@ -4,45 +4,63 @@
 import { element, scrolling } from "../../page/static/elements.js";
 import { heatMap } from "../../page/static/heat.js";
 import { controls } from "./controls.js";
-import { mechanismOf, nameOf, OWN } from "./settings.js";
+import { SPACE } from "./engine/tasks.js";
+import { open, save } from "./files.js";
+import { pictures, table } from "./report.js";
+import { mechanismOf, nameOf, used } from "./settings.js";
 
+/** @import { Start } from "./engine/checkpoint.js" */
 /** @import { Accuracy, Loss, News, Order, Snapshot } from "./engine/worker.js" */
 /** @import { Pair } from "./engine/tasks.js" */
 /** @import { Chosen, Kind } from "./settings.js" */
 /** @typedef {ReturnType<typeof modelView>} ModelView */
+/** @typedef {{name: string, start: Start}} Opened a checkpoint's file name, and what is in it */
+/** @typedef {{change: (kind: Kind | null) => void, hear: (error: string) => void, open: (name: string, file: Uint8Array) => void}} Calls `change(null)` removes the model; `hear` is called after all news */
 
 const MOST = 300; // snapshots kept: beyond, every second one goes
 const NO_WORKER = "This browser cannot train here: it runs no modules in workers, or a file of the page is missing.";
 
 /** The model of a place in `chosen`. @param {Chosen} chosen @param {number} index
- * @param {(kind: Kind | null) => void} change null removes the model
- * @param {(error: string) => void} hear is called after all news
- * @param {string} text own pairs */
-export function modelView(chosen, index, change, hear, text) {
+ * @param {Calls} calls
+ * @param {{text: string, languages: [string, string]}} pairs those of the task `pairs`
+ * @param {Opened | null} opened where training begins */
+export function modelView(chosen, index, calls, pairs, opened) {
+  const { hear } = calls;
   const kind = chosen.models[index];
-  const { place, matrix, written, exact } = parts(chosen, index, change);
+  const { place, matrix, written, exact, keep } = parts(chosen, index, calls, opened);
   /** @type {Loss[]} */
   const losses = [];
   /** @type {Snapshot[]} */
   let snapshots = [];
   const worker = new Worker(new URL("engine/worker.js", import.meta.url), { type: "module" });
   const send = (/** @type {Order} */ order) => worker.postMessage(order);
+  keep.addEventListener("click", () => send({ kind: "save" }));
   worker.addEventListener("error", () => hear(NO_WORKER));
   worker.addEventListener("message", (/** @type {MessageEvent<News>} */ { data: news }) => {
     losses.push(...news.losses);
     snapshots.push(...news.snapshots);
     if (snapshots.length > MOST) snapshots = snapshots.filter((_, i) => i % 2 === 0 || i === snapshots.length - 1);
+    if (news.file) save(`playground-${chosen.task}.safetensors`, news.file, "application/octet-stream");
     if (news.accuracies.length) exact.replaceChildren(...accuracy(news.accuracies[news.accuracies.length - 1]));
     hear(news.error ?? "");
   });
   return {
     ...{ place, name: nameOf(kind), losses },
+    /** What a report says of it. */
+    facts: () => [
+      element("h2", "", nameOf(kind)),
+      table(used(kind), kind),
+      pictures(matrix),
+      element("p", "", `Output: ${written.textContent}`),
+      /** @type {HTMLElement} */ (exact.cloneNode(true)),
+    ],
     updates: () => losses.length,
     close: () => worker.terminate(),
     /** @param {number} example */
     start(example) {
       const { task, seed, rate, forcing } = chosen;
-      send({ kind: "start", task, text, seed, rate, forcing, mechanism: mechanismOf(chosen, kind), example });
+      const [mechanism, from] = [mechanismOf(chosen, kind), opened?.start ?? null];
+      send({ kind: "start", task, ...pairs, seed, rate, forcing, mechanism, example, from });
     },
     /** @param {number} update */
     until: (update) => send({ kind: "until", update }),
@@ -59,14 +77,16 @@ export function modelView(chosen, index, change, hear, text) {
       written.textContent = shown.written || "(nothing)";
       written.classList.toggle("right", shown.written === pair.target.join(joined));
       if (!shown.weights) return matrix.replaceChildren(element("p", "empty", "No attention: there is no matrix."));
-      const units = (/** @type {string[]} */ tokens) => [...tokens, "(end)"].map((label) => ({ label }));
+      const units = (/** @type {string[]} */ tokens) =>
+        [...tokens, "(end)"].map((token) => ({ label: token === SPACE ? "␣" : token }));
       heatMap(matrix, { source: units(pair.source), target: units(pair.target), matrix: shown.weights, most: 26 });
     },
   };
 }
 
-/** The elements. @param {Chosen} chosen @param {number} index @param {(kind: Kind | null) => void} change */
-function parts(chosen, index, change) {
+/** The elements. @param {Chosen} chosen @param {number} index @param {Calls} calls @param {Opened | null} opened */
+function parts(chosen, index, calls, opened) {
+  const { change } = calls;
   const kind = chosen.models[index];
   const place = element("section", "ask");
   place.setAttribute("aria-label", `Model ${index + 1}`);
@@ -77,15 +97,19 @@ function parts(chosen, index, change) {
     remove.addEventListener("click", () => change(null));
     head.append(remove);
   }
-  const own = kind.wiring === "none" ? OWN.slice(0, 1) : OWN;
-  const settings = controls(`model-${index}`, own, kind, (name, value) => change({ ...kind, [name]: value }));
+  const settings = controls(`model-${index}`, used(kind), kind, (name, value) => change({ ...kind, [name]: value }));
   const [matrix, written, exact] = [
     scrolling(`Attention of model ${index + 1}`),
     element("p", "written"),
     element("div"),
   ];
-  place.append(head, settings, matrix, element("p", "hint", "Output"), written, exact);
-  return { place, matrix, written, exact };
+  const [keep, ask] = [element("button", "quiet", "Save checkpoint"), element("button", "quiet", "Open a checkpoint")];
+  ask.addEventListener("click", () => open(".safetensors", calls.open));
+  const files = element("div", "player");
+  files.append(keep, ask);
+  const begin = element("p", "hint", opened ? `Training began with the weights of ${opened.name}.` : "");
+  place.append(head, begin, settings, matrix, element("p", "hint", "Output"), written, exact, files);
+  return { place, matrix, written, exact, keep };
 }
 
 /** @param {Accuracy} measured */

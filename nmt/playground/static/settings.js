@@ -2,9 +2,11 @@
 /** What may be set, what each choice changes and what to look for, and all of it as the address's last part. */
 
 /** @import { Mechanism } from "./engine/worker.js" */
-/** @typedef {{wiring: string, score: string, scope: string}} Kind a model's attention */
+/** @typedef {{wiring: string, score: string, scope: string, window: string}} Kind a model's attention */
 /** @typedef {{task: string, hidden: number, rate: number, forcing: number, seed: number, models: Kind[]}} Chosen */
 /** @typedef {{name: string, label: string, options: [string, string][], says: string}} Control */
+
+const [EMBEDDING, HIDDEN] = [32, [16, 32, 64, 128]];
 
 /** Of all models. @type {Control[]} */
 export const COMMON = [
@@ -21,7 +23,7 @@ export const COMMON = [
   {
     name: "hidden",
     label: "Hidden size",
-    options: ["16", "32", "64", "128"].map((size) => [size, size]),
+    options: HIDDEN.map((size) => [String(size), String(size)]),
     says: "The size of the decoder's state. A smaller one learns less, and shows sooner what a fixed context cannot hold.",
   },
   {
@@ -72,17 +74,29 @@ export const OWN = [
     label: "Scope",
     options: [
       ["global", "global"],
-      ["local_p", "local-p, D = 3"],
+      ["local_p", "local-p, from the middle"],
+      ["local_diagonal", "local-p, from the diagonal"],
+      ["local_m", "local-m"],
     ],
-    says: "Which positions are seen: all, or a window of 3 on each side of a centre that is learnt. Watch the window move.",
+    says: "Which positions are seen: all, or a window around a centre that is learnt (local-p) or moves by one each step (local-m).",
+  },
+  {
+    name: "window",
+    label: "Window D",
+    options: ["1", "2", "3", "5", "10"].map((size) => [size, size]),
+    says: "How many positions the window has on each side of its centre. Outside, the weight is 0.",
   },
 ];
 
+/** @type {Kind} */
+const FIRST_KIND = { wiring: "bahdanau", score: "additive", scope: "global", window: "3" };
 /** @type {Chosen} */
-const FIRST = {
-  ...{ task: "reverse", hidden: 64, rate: 0.005, forcing: 1, seed: 1 },
-  models: [{ wiring: "bahdanau", score: "additive", scope: "global" }],
-};
+const FIRST = { ...{ task: "reverse", hidden: 64, rate: 0.005, forcing: 1, seed: 1 }, models: [FIRST_KIND] };
+
+/** Those of OWN that change a model. @param {Kind} kind */
+export function used({ wiring, scope }) {
+  return OWN.slice(0, wiring === "none" ? 1 : scope === "global" ? 3 : 4);
+}
 
 /** @param {Control} control @param {string | null | undefined} value @param {string} otherwise */
 const allowed = ({ options }, value, otherwise) =>
@@ -101,7 +115,7 @@ export function fromHash(hash) {
   const kinds = given.getAll("model").slice(0, 2);
   const models = (kinds.length ? kinds : [""]).map((kind) => {
     const parts = kind.split(".");
-    const first = /** @type {any} */ (FIRST.models[0]);
+    const first = /** @type {any} */ (FIRST_KIND);
     return Object.fromEntries(OWN.map((control, i) => [control.name, allowed(control, parts[i], first[control.name])]));
   });
   return /** @type {any} */ ({ ...common, models });
@@ -111,21 +125,59 @@ export function fromHash(hash) {
 export function toHash({ models, ...common }) {
   const parts = Object.entries(common).map(([name, value]) => `${name}=${value}`);
   const kinds = models.map(
-    ({ wiring, score, scope }) => `model=${wiring === "none" ? "none" : [wiring, score, scope].join(".")}`,
+    (kind) =>
+      `model=${used(kind)
+        .map((control) => valueOf(kind, control))
+        .join(".")}`,
   );
   return `#${[...parts, ...kinds].join("&")}`;
 }
 
+/** @param {Kind} kind @param {Control} control */
+const valueOf = (kind, { name }) => /** @type {string} */ (/** @type {any} */ (kind)[name]);
+
+/** An option's name for people. @param {Control} control @param {string} value */
+export const labelOf = ({ options }, value) => options.find(([option]) => option === value)?.[1] ?? value;
+
 /** A model's name for people. @param {Kind} kind */
-export function nameOf({ wiring, score, scope }) {
-  const label = (/** @type {number} */ i, /** @type {string} */ value) =>
-    OWN[i].options.find(([option]) => option === value)?.[1];
-  return wiring === "none" ? "no attention" : `${label(0, wiring)}, ${score}, ${label(2, scope)}`;
+export function nameOf(kind) {
+  const label = (/** @type {Control} */ control) => labelOf(control, valueOf(kind, control));
+  return used(kind)
+    .map((control) => (control.name === "window" ? `D = ${kind.window}` : label(control)))
+    .join(", ");
 }
 
 /** What the engine needs to know of a model. @param {Chosen} chosen @param {Kind} kind @returns {Mechanism} */
-export function mechanismOf({ hidden }, { wiring, score, scope }) {
-  const axes = /** @type {any} */ ({ wiring: wiring.startsWith("luong") ? "luong" : wiring, score, scope });
-  const more = { feeding: wiring === "luong", window: 3, diagonal: false };
-  return { ...axes, ...more, embedding: 32, encoder: hidden / 2, hidden };
+export function mechanismOf({ hidden }, { wiring, score, scope, window }) {
+  const [diagonal, feeding] = [scope === "local_diagonal", wiring === "luong"];
+  const axes = /** @type {any} */ ({
+    ...{ wiring: wiring.startsWith("luong") ? "luong" : wiring, feeding, score },
+    scope: diagonal ? "local_p" : scope,
+  });
+  return { ...axes, diagonal, window: Number(window), embedding: EMBEDDING, encoder: hidden / 2, hidden };
+}
+
+/** The settings of a model that the engine knows. Throws an Error if this page has none like it.
+ * @param {Mechanism} mechanism @returns {{hidden: number, kind: Kind}} */
+export function settingsOf(mechanism) {
+  const { embedding, encoder, hidden, wiring, feeding, scope, diagonal } = mechanism;
+  if (embedding !== EMBEDDING || 2 * encoder !== hidden || !HIDDEN.includes(hidden))
+    throw new Error(
+      `The checkpoint's sizes are embedding ${embedding}, encoder ${encoder} and decoder ${hidden}; those of this page ` +
+        `are embedding ${EMBEDDING}, decoder ${HIDDEN.join(", ")}, and an encoder of half the decoder's.`,
+    );
+  const kind = {
+    wiring: wiring === "luong" && !feeding ? "luong_no_feeding" : wiring,
+    score: mechanism.score,
+    scope: diagonal ? "local_diagonal" : scope,
+    window: String(mechanism.window),
+  };
+  for (const control of used(kind)) {
+    const options = control.options.map(([option]) => option);
+    if (!options.includes(valueOf(kind, control)))
+      throw new Error(
+        `model.attention.${control.name} is ${valueOf(kind, control)}: the page has ${options.join(", ")}.`,
+      );
+  }
+  return { hidden, kind: { ...FIRST_KIND, ...kind } };
 }

@@ -144,6 +144,16 @@ function localOf({ f, times, outer, zeros, transposed }, { at, gradient }, setti
   };
 }
 
+/** The window around p_t = min(t, S − 1) of local-m (section 3.2), which has no weights.
+ * @param {Settings} settings @param {Batch} batch @returns {ReturnType<typeof localOf>} */
+const monotonicOf = ({ window }, { sourceLengths }) => ({
+  begin() {},
+  centre: (t, b) => Math.min(t, sourceLengths[b] - 1),
+  gaussian: (distance) => (Math.abs(distance) <= window ? 1 : 0),
+  backward() {},
+  end() {},
+});
+
 /** Attention over a batch's memory for so many steps.
  * @param {Space} space @param {Parameters} parameters @param {Settings} settings @param {Batch} batch
  * @param {{values: number, dValues: number}} memory @param {number} steps */
@@ -152,7 +162,12 @@ export function attentionOf(space, parameters, settings, batch, memory, steps) {
   const { rows: B, sourceLength: S, sourceLengths } = batch;
   const M = 2 * settings.encoder;
   const score = scoreOf(space, parameters, settings, batch, memory, steps);
-  const local = settings.scope === "local_p" ? localOf(space, parameters, settings, batch, steps) : null;
+  const local =
+    settings.scope === "global"
+      ? null
+      : settings.scope === "local_m"
+        ? monotonicOf(settings, batch)
+        : localOf(space, parameters, settings, batch, steps);
   const softmax = zeros(steps * B * S);
   const weights = local ? zeros(steps * B * S) : softmax;
   const d = new Float64Array(S);

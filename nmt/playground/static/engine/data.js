@@ -2,22 +2,26 @@
 /** A task's vocabularies, its batches, and the pairs that are held out: never trained on. */
 
 import { generatorOf } from "./random.js";
-import { batchOf, pairsOf, SPECIALS, TASKS, UNK } from "./tasks.js";
+import { batchOf, pairsOf, SPACE, SPECIALS, TASKS, UNK } from "./tasks.js";
 
+/** @import { Start } from "./checkpoint.js" */
 /** @import { Batch, Pair } from "./tasks.js" */
 /** @typedef {ReturnType<typeof dataOf>} Data */
 
 const HELD_OUT = 100;
+const UNKNOWN = 0.1; // of a task's tokens, at most, may be unknown to a checkpoint
 const SEEN = 5000; // pairs that make the vocabularies
 export const BATCH = 32;
 
 /** @param {string} task one of TASKS, or `pairs` @param {number} seed of the batches; the pairs held out are always the same
- * @param {string} [text] the pairs, of which one in ten is held out, at most 100 */
-export function dataOf(task, seed, text = "") {
+ * @param {string} [text] the pairs, of which one in ten is held out, at most 100
+ * @param {Pick<Start, "source" | "target"> | null} [tokens] the vocabularies; otherwise those of the pairs */
+export function dataOf(task, seed, text = "", tokens = null) {
   const { draw, joined, most, held, seen } = task === "pairs" ? ofPairs(pairsOf(text)) : ofTask(TASKS[task]);
   const heldOut = new Set(held.map(key));
-  const source = vocabularyOf(seen.map((pair) => pair.source));
-  const target = vocabularyOf(seen.map((pair) => pair.target));
+  const source = vocabularyOf(tokens?.source ?? tokensOf(seen.map((pair) => pair.source)));
+  const target = vocabularyOf(tokens?.target ?? tokensOf(seen.map((pair) => pair.target)));
+  if (tokens) checkTokens(held, source, target);
 
   /** @param {Pair[]} pairs @returns {Batch} */
   const encoded = (pairs) =>
@@ -36,7 +40,14 @@ export function dataOf(task, seed, text = "") {
     }
     return encoded(pairs);
   }
-  return { source, target, held, encoded, batch, joined, most };
+  const written = (/** @type {string[]} */ side) => side.join(joined).replaceAll(SPACE, " ");
+
+  /** Pairs as a table for nmt: those held out, or others to train on. @param {boolean} isHeldOut */
+  function table(isHeldOut) {
+    const pairs = isHeldOut ? held : seen.filter((pair) => !heldOut.has(key(pair)));
+    return ["source\ttarget\n", ...pairs.map((pair) => `${written(pair.source)}\t${written(pair.target)}\n`)].join("");
+  }
+  return { source, target, held, encoded, batch, joined, most, table };
 }
 
 const key = (/** @type {Pair} */ pair) => pair.source.join(" ");
@@ -64,10 +75,28 @@ function ofPairs(pairs) {
 }
 
 /** @param {string[][]} sentences */
-function vocabularyOf(sentences) {
-  const tokens = [...SPECIALS, ...[...new Set(sentences.flat())].sort()];
+const tokensOf = (sentences) => [...SPECIALS, ...[...new Set(sentences.flat())].sort()];
+
+/** Throws an Error unless a checkpoint knows nearly all tokens of these pairs.
+ * @param {Pair[]} pairs @param {{has: (token: string) => boolean}} source @param {{has: (token: string) => boolean}} target */
+function checkTokens(pairs, source, target) {
+  const all = pairs.flatMap((pair) => [...pair.source, ...pair.target]).length;
+  const unknown = pairs.flatMap((pair) => [
+    ...pair.source.filter((token) => !source.has(token)),
+    ...pair.target.filter((token) => !target.has(token)),
+  ]);
+  if (unknown.length > UNKNOWN * all)
+    throw new Error(`The checkpoint has no token "${unknown[0]}" of this task: choose the one it was trained on.`);
+}
+
+/** @param {string[]} tokens */
+function vocabularyOf(tokens) {
   const ids = new Map(tokens.map((token, id) => [token, id]));
-  return { tokens, encode: (/** @type {string[]} */ sentence) => sentence.map((token) => ids.get(token) ?? UNK) };
+  return {
+    tokens,
+    has: (/** @type {string} */ token) => ids.has(token),
+    encode: (/** @type {string[]} */ sentence) => sentence.map((token) => ids.get(token) ?? UNK),
+  };
 }
 
 /** Exact matches by length of the source: at most four ranges of lengths with about as many pairs each.

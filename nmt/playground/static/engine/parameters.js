@@ -5,7 +5,7 @@ import { normal } from "./random.js";
 
 /** @import { Space } from "./space.js" */
 /** @typedef {"bahdanau" | "luong" | "none"} Wiring */
-/** @typedef {{wiring: Wiring, feeding: boolean, score: "dot" | "general" | "additive", scope: "global" | "local_p", window: number, diagonal: boolean, embedding: number, encoder: number, hidden: number, sourceTypes: number, targetTypes: number}} Settings */
+/** @typedef {{wiring: Wiring, feeding: boolean, score: "dot" | "general" | "additive", scope: "global" | "local_p" | "local_m", window: number, diagonal: boolean, embedding: number, encoder: number, hidden: number, sourceTypes: number, targetTypes: number}} Settings */
 /** @typedef {{name: string, shape: number[], first: "normal" | "glorot" | "orthogonal" | "zero", gates: number}} Shape */
 /** @typedef {ReturnType<typeof makeParameters>} Parameters */
 

@@ -5,6 +5,7 @@
 /** @typedef {{rows: number, sourceLength: number, source: Int32Array, sourceLengths: Int32Array, targetLength: number, target: Int32Array, targetLengths: Int32Array, tokens: number}} Batch ids (S B) and (T B) with the end, padded; `tokens` of the target in all */
 
 export const [UNK, PAD, BOS, EOS] = [0, 1, 2, 3];
+export const SPACE = "▁"; // as nmt's tokenizer of characters has it
 export const SPECIALS = ["<unk>", "<pad>", "<bos>", "<eos>"];
 
 /** Ids of sentences, each with its end, padded: position after position.
@@ -55,7 +56,7 @@ const dates = {
     const name = MONTHS[month - 1];
     const forms = [`${day} ${name} ${year}`, `${day}. ${name} ${year}`, `${name} ${day}, ${year}`];
     const text = pick(random, [...forms, `${day}.${month}.${year}`, `${two(day)}.${two(month)}.${year}`]);
-    return { source: [...text.replaceAll(" ", "␣")], target: [...`${year}-${two(month)}-${two(day)}`] };
+    return { source: [...text.replaceAll(" ", SPACE)], target: [...`${year}-${two(month)}-${two(day)}`] };
   },
   joined: "",
   most: 14,
@@ -68,7 +69,7 @@ const LONGEST = 20; // tokens of a sentence
  * @param {string} text @returns {Pair[]} each once */
 export function pairsOf(text) {
   const tokens = (/** @type {string} */ side) =>
-    side.normalize("NFC").match(/[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]/gu) ?? [];
+    side.normalize("NFC").match(/[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}\p{C}]/gu) ?? [];
   /** @type {Map<string, Pair>} */
   const pairs = new Map();
   text.split("\n").forEach((line, i) => {

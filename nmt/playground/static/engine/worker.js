@@ -1,18 +1,20 @@
 // @ts-check
 /** One model in a thread of its own. It trains until it has done as many updates as the page has allowed. */
 
+import { checkpointOf } from "./checkpoint.js";
 import { byLength, dataOf } from "./data.js";
 import { makeModel } from "./model.js";
 import { generatorOf } from "./random.js";
 import { EOS } from "./tasks.js";
 
+/** @import { Start } from "./checkpoint.js" */
 /** @import { Settings } from "./parameters.js" */
 /** @typedef {Omit<Settings, "sourceTypes" | "targetTypes">} Mechanism */
-/** @typedef {{kind: "start", task: string, text: string, seed: number, rate: number, forcing: number, mechanism: Mechanism, example: number} | {kind: "until", update: number} | {kind: "example", example: number}} Order */
-/** @typedef {{update: number, loss: number}} Loss */
+/** @typedef {{kind: "start", task: string, text: string, seed: number, rate: number, forcing: number, mechanism: Mechanism, example: number, languages: [string, string], from: Start | null} | {kind: "until", update: number} | {kind: "example", example: number} | {kind: "save"}} Order `from`: a checkpoint's model, where training begins */
+/** @typedef {{update: number, loss: number, norm: number}} Loss of an update's batch, and the norm of its gradient before it is limited */
 /** @typedef {{update: number, weights: number[][] | null, written: string}} Snapshot of the example: the weights while its reference is read, and what is written */
 /** @typedef {{update: number, pairs: number, exact: number, ranges: ReturnType<typeof byLength>}} Accuracy */
-/** @typedef {{losses: Loss[], snapshots: Snapshot[], accuracies: Accuracy[], error?: string}} News */
+/** @typedef {{losses: Loss[], snapshots: Snapshot[], accuracies: Accuracy[], error?: string, file?: Uint8Array<ArrayBuffer>}} News `file`: a checkpoint */
 
 const CLIP = 1;
 const WATCHED_MS = 40; // after which the page hears what happened
@@ -26,10 +28,12 @@ let allowed = 0;
 let waiting = false;
 
 /** @param {Extract<Order, {kind: "start"}>} order */
-function begin({ task, text: pairs, seed, rate, forcing, mechanism, example }) {
-  const data = dataOf(task, seed, pairs);
+function begin({ task, text: pairs, seed, rate, forcing, mechanism, example, languages, from }) {
+  const data = dataOf(task, seed, pairs, from);
   const sizes = { sourceTypes: data.source.tokens.length, targetTypes: data.target.tokens.length };
   const model = makeModel({ ...mechanism, ...sizes }, seed);
+  if (from)
+    for (const [name, values] of Object.entries(from.weights)) model.space.f.set(values, model.parameters.at(name));
   const heldOut = data.encoded(data.held);
   const text = (/** @type {number[]} */ ids) => ids.filter((id) => id !== EOS).map((id) => data.target.tokens[id]);
   let updates = 0;
@@ -57,13 +61,15 @@ function begin({ task, text: pairs, seed, rate, forcing, mechanism, example }) {
     accuracy,
     /** @param {number} chosen */
     show: (chosen) => void (example = chosen),
+    /** @returns {Loss} */
     update() {
       const random = generatorOf(seed, 3, updates);
       const loss = model.loss(data.batch(updates), forcing < 1 ? () => random() < forcing : undefined);
-      if (Number.isFinite(loss)) model.update(rate, CLIP);
+      const norm = Number.isFinite(loss) ? model.update(rate, CLIP) : NaN;
       updates++;
-      return loss;
+      return { update: updates, loss, norm };
     },
+    file: () => checkpointOf({ task, languages, seed, rate, forcing, updates }, mechanism, data, model),
   };
 }
 
@@ -76,14 +82,14 @@ function work() {
   /** @type {News} */
   const news = { losses: [], snapshots: [], accuracies: [] };
   while (training && training.updates() < allowed && performance.now() - start < WATCHED_MS) {
-    const loss = training.update();
-    const update = training.updates();
-    if (!Number.isFinite(loss)) {
+    const done = training.update();
+    const { update } = done;
+    if (!Number.isFinite(done.loss)) {
       allowed = 0;
       news.error = `The loss of update ${update} is not a number: choose a lower learning rate.`;
       break;
     }
-    news.losses.push({ update, loss });
+    news.losses.push(done);
     if (update % pause(update) === 0) news.snapshots.push(training.snapshot());
     if (update % MEASURED === 0) news.accuracies.push(training.accuracy());
   }
@@ -105,7 +111,9 @@ addEventListener("message", (/** @type {MessageEvent<Order>} */ { data: order })
       tell({ snapshots: [training.snapshot()], accuracies: [training.accuracy()] });
     } else if (order.kind === "until") {
       allowed = order.update;
-    } else if (training) {
+    } else if (training && order.kind === "save") {
+      tell({ file: training.file() });
+    } else if (training && order.kind === "example") {
       training.show(order.example);
       tell({ snapshots: [training.snapshot()] });
     }

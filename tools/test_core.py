@@ -41,6 +41,7 @@ ROOMS = {
         *("tests/page_modules/playground.test.js", "tests/page_modules/playground_files.test.js"),
     ],
     "trackers": [],
+    "risk": [],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),

@@ -59,9 +59,11 @@ class EarlyStoppingConfig(Section):
 
 if TYPE_CHECKING:
     GuidedAlignmentConfig = Any
+    MinimumRiskConfig = Any
     Trackers = tuple[str, ...] | None
 else:  # without the add-on: null alone
     GuidedAlignmentConfig = getattr(addons.offered("align_config"), "GuidedAlignmentConfig", type(None))
+    MinimumRiskConfig = getattr(addons.offered("minimum_risk_config"), "MinimumRiskConfig", type(None))
     Trackers = getattr(addons.offered("trackers_config"), "Trackers", None)
 
 
@@ -88,6 +90,8 @@ class TrainingConfig(Section):
     """ε of label smoothing (Szegedy et al. 2016, section 7)."""
     guided_alignment: GuidedAlignmentConfig | None = None
     """Attention also learns from word links (an add-on)."""
+    minimum_risk: MinimumRiskConfig | None = None
+    """A trained model learns from the scores of its own translations (an add-on)."""
     sampled_softmax: Count | None = None
     """Updates compute the output layer for the batch's target tokens and about this many random ones, frequent ones
     more often (Jean et al. 2015; Botev et al. 2017): faster, but less is learnt. By default for all."""
@@ -125,6 +129,11 @@ class TrainingConfig(Section):
     threads: Threads | None = None
     """CPU threads. By default PyTorch's choice."""
 
+    @classmethod
+    def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
+        section = values.get("minimum_risk")
+        return super().unused(values) | (MinimumRiskConfig.unused_beside(section) if section is not None else {})
+
     @model_validator(mode="before")
     @classmethod
     def _updates_alone_are_enough(cls, values: Any) -> Any:
@@ -136,4 +145,6 @@ class TrainingConfig(Section):
     def _it_ends(self) -> Self:
         if self.max_epochs is None and self.max_updates is None:
             raise ValueError("max_epochs and max_updates are both null, so training would never end; set one")
+        if self.minimum_risk is not None:
+            self.minimum_risk.check(self)
         return self

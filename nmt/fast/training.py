@@ -32,7 +32,8 @@ def accelerate(
     if sampled_softmax is not None:
         frequencies, number = sampled_softmax
         batch_loss.sampler = VocabularySampler(frequencies.to(device), number)
-    has_graphs = batch_loss.guidance is None and CUDAGraphRunner.is_possible(batch_loss.model)
+    is_usual = batch_loss.guidance is None and batch_loss.objective is None
+    has_graphs = is_usual and CUDAGraphRunner.is_possible(batch_loss.model)
     if device.type == "cpu" or has_graphs:
         replace_modules(batch_loss.model)
     if has_graphs and batch_loss is losses:

@@ -2,7 +2,4 @@
 
 from nmt.addons import AddOn
 
-ADDON = AddOn(
-    package="nmt.trackers",
-    offers={"trackers_config": "nmt.trackers.config", "trackers": "nmt.trackers.following"},
-)
+ADDON = AddOn("nmt.trackers", offers={"trackers_config": "nmt.trackers.config", "trackers": "nmt.trackers.following"})

@@ -19,6 +19,7 @@ from nmt.model.attention import Alignment
 from nmt.model.seq2seq import Seq2Seq
 
 Guidance: TypeAlias = Callable[[Alignment, Float[Tensor, "B T S"], int], Float[Tensor, ""]]
+Objective: TypeAlias = Callable[["BatchLoss", Batch], "Loss"]
 
 
 class Loss(NamedTuple):
@@ -32,22 +33,27 @@ class BatchLoss(nn.Module):
     """The loss of a batch, summed over its target tokens. A module, because DistributedDataParallel needs one.
 
     `guidance` is a further loss, of the attention weights beside the links of a batch, if it has them, after so many
-    updates.
+    updates. `objective`, if given, computes another loss in the place of this one.
     """
 
     global_step = 0
 
-    def __init__(self, model: Seq2Seq, smoothing: float, guidance: Guidance | None = None) -> None:
+    def __init__(
+        self, model: Seq2Seq, smoothing: float, guidance: Guidance | None = None, objective: Objective | None = None
+    ) -> None:
         super().__init__()
         self.model = model
         self.smoothing = smoothing
         self.guidance = guidance
+        self.objective = objective
 
     def forward(self, batch: Batch | None, teacher_forcing_mask: Bool[Tensor, "B T"] | None = None) -> Loss:
         """The loss; of no batch 0, with a gradient of 0 for all weights."""
         if batch is None:
             zero = torch.stack([0 * parameter.sum() for parameter in self.parameters()]).sum()
             return Loss(zero, zero.detach())
+        if self.objective is not None:
+            return self.objective(self, batch)
         positions = batch.loss_positions  # computed on the CPU: a GPU's count would have to be waited for
         device = self.model.device
         positions, batch = send(positions, device), batch.to(device)

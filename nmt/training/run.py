@@ -15,6 +15,7 @@ from nmt.checkpoint.contents import Loaded
 from nmt.config.reading import to_yaml
 from nmt.config.run import Config
 from nmt.data.batching import Batch, collate
+from nmt.data.training_set import TrainingSet
 from nmt.model.seq2seq import Seq2Seq
 from nmt.system import files
 from nmt.system.device import flush_denormals, memory, peak_memory, report_out_of_memory
@@ -28,7 +29,7 @@ from nmt.training.folder import CONFIG, LAST, lock_folder, require_folder
 from nmt.training.interruption import StopSignals
 from nmt.training.loop import out_of_memory, train
 from nmt.training.prepare import Prepared, as_recorded, batches_of, choose_precision, first_model, prepare
-from nmt.training.update import new_train_state, update
+from nmt.training.update import TrainState, new_train_state, update
 from nmt.training.validation import describe_batch
 
 GIB = 2**30
@@ -56,7 +57,7 @@ def run(config: Config, stop: StopSignals, *, resume: bool, group: ProcessGroup 
             files.write(folder / CONFIG, to_yaml(config).encode())
         config, model = _begin(config, folder, prepared, loaded, group)
         pairs = prepared.pairs
-        train_state = new_train_state(model, config.training, group, pairs.target_counts)
+        train_state = _train_state(config, model, pairs, group)
         counters, metrics_size = (saved.state, saved.metrics_size) if saved else (Counters(), 0)
         if saved:
             restore(train_state, saved, folder / LAST, group)
@@ -101,6 +102,15 @@ def check(config: Config, *, resume: bool) -> None:
     print(f"Everything checked out. The run would be saved in {folder}")
 
 
+def _train_state(
+    config: Config, model: Seq2Seq, pairs: TrainingSet, group: ProcessGroup = SINGLE_PROCESS
+) -> TrainState:
+    """The state before the first update."""
+    room = config.training.minimum_risk and addons.offered("minimum_risk")
+    objective = room and room.objective_of(config, pairs.target)
+    return new_train_state(model, config.training, group, pairs.target_counts, objective)
+
+
 def _begin(
     config: Config, folder: Path, prepared: Prepared, loaded: Loaded | None, group: ProcessGroup = SINGLE_PROCESS
 ) -> tuple[Config, Seq2Seq]:
@@ -140,7 +150,7 @@ def _summary(config: Config, folder: Path, prepared: Prepared, model: Seq2Seq, g
 def _try_updates(config: Config, prepared: Prepared, model: Seq2Seq) -> tuple[int, Batch, float]:
     """The most bytes that an update with the largest batch takes, that batch, and the seconds that a batch takes."""
     training, pairs, device = config.training, prepared.pairs, prepared.device
-    train_state = new_train_state(model, training, target_counts=pairs.target_counts)
+    train_state = _train_state(config, model, pairs)
 
     def make_update(batches: Sequence[Batch]) -> None:
         with report_out_of_memory(lambda: out_of_memory(batches, 1)):

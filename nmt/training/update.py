@@ -30,7 +30,7 @@ from nmt.model.seq2seq import Seq2Seq
 from nmt.optimizers import Optimizer
 from nmt.system.device import flush_denormals
 from nmt.training.distributed import SINGLE_PROCESS, ProcessGroup
-from nmt.training.loss import BatchLoss
+from nmt.training.loss import BatchLoss, Objective
 
 
 class MovingAverage:
@@ -71,10 +71,12 @@ def new_train_state(
     config: TrainingConfig,
     group: ProcessGroup = SINGLE_PROCESS,
     target_counts: NDArray[np.int64] | None = None,
+    objective: Objective | None = None,
 ) -> TrainState:
-    """The state before the first update. `target_counts`: each target token's frequency, for a sampled softmax."""
+    """The state before the first update. `target_counts`: each target token's frequency, for a sampled softmax.
+    `objective`: what replaces the loss, if anything does."""
     guided = config.guided_alignment
-    losses: nn.Module = BatchLoss(model, config.label_smoothing, guided.loss if guided else None)
+    losses: nn.Module = BatchLoss(model, config.label_smoothing, guided.loss if guided else None, objective)
     if group.size > 1:
         losses = DistributedDataParallel(losses, gradient_as_bucket_view=True)
     precision = acceleration.resolve_precision(config.precision, model.device, "training", fast=config.fast)

@@ -10,12 +10,13 @@ import { fromHash, mechanismOf, nameOf, toHash } from "../../nmt/playground/stat
 
 test("an address has all settings, and what it does not know is left out", () => {
   const hash =
-    "#task=dates&hidden=32&rate=0.01&forcing=0.5&seed=3&model=luong.dot.local_p.2&model=luong_no_feeding.general.global";
+    "#task=dates&hidden=32&rate=0.01&forcing=0.5&seed=3&model=luong.dot.local_p.2&model=luong_no_feeding.general.global.lstm";
   assert.equal(toHash(fromHash(hash)), hash);
   const first = fromHash("");
   assert.deepEqual(fromHash("#task=x&hidden=7&rate=fast&model=a.b.c&seed="), first);
   assert.equal(fromHash("#model=none&model=none&model=none").models.length, 2);
   assert.equal(nameOf(fromHash("#model=none").models[0]), "no attention");
+  assert.equal(nameOf(fromHash("#model=mingru.luong.local_m.dot.2").models[0]), "Luong, dot, local-m, D = 2, minGRU");
   const { wiring, feeding, encoder } = mechanismOf(fromHash(hash), fromHash(hash).models[1]);
   assert.deepEqual([wiring, feeding, encoder], ["luong", false, 16]);
 });

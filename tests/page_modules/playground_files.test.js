@@ -24,9 +24,9 @@ const model = makeModel({ ...mechanism, ...sizes }, 1);
 const file = checkpointOf({ ...chosen, languages: ["xx", "xx"], updates: 0 }, mechanism, data, model);
 
 test("a checkpoint gives back the settings, the tokens and the weights", () => {
-  const { task, mechanism: read, start } = fromCheckpoint(file);
+  const { task, settings, start } = fromCheckpoint(file, settingsOf);
   assert.equal(task, "reverse");
-  assert.deepEqual(settingsOf(read), { hidden: 16, kind: chosen.models[0] });
+  assert.deepEqual(settings, { hidden: 16, kind: chosen.models[0] });
   assert.deepEqual(start.source, data.source.tokens);
   for (const { name } of model.parameters.shapes) {
     const at = model.parameters.at(name);
@@ -65,18 +65,19 @@ test("what is no checkpoint, or no model of this page, is refused in one line", 
     ],
     [altered(({ source }) => source.tokens.pop()), /encoder.embedding.weight has shape 30,32, and 29,32 is needed/],
   ])
-    assert.throws(() => fromCheckpoint(wrong), message);
+    assert.throws(() => fromCheckpoint(wrong, settingsOf), message);
   for (const [change, message] of [
     [{ embedding: 64 }, /sizes are embedding 64, encoder 8 and decoder 16; those of this page/],
     [{ encoder: 16 }, /encoder 16/],
     [{ scope: "hierarchical", diagonal: false }, /model.attention.scope is hierarchical: the page has global/],
+    [{ cell: "qrnn" }, /model.cell is qrnn: the page has gru, lstm, mingru\./],
     [{ window: 4 }, /model.attention.window is 4: the page has 1, 2, 3, 5, 10\./],
   ])
     assert.throws(() => settingsOf({ ...mechanism, ...change }), message);
 });
 
 test("a checkpoint's tokens are those of the task, or training does not begin", () => {
-  const { start } = fromCheckpoint(file);
+  const { start } = fromCheckpoint(file, settingsOf);
   assert.deepEqual(dataOf("reverse", 1, "", start).batch(0), data.batch(0));
   assert.throws(() => dataOf("dates", 1, "", start), /^Error: The checkpoint has no token ".*" of this task/);
 });

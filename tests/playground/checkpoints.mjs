@@ -6,7 +6,7 @@ import { checkpointOf, fromCheckpoint } from "../../nmt/playground/static/engine
 import { dataOf } from "../../nmt/playground/static/engine/data.js";
 import { makeModel } from "../../nmt/playground/static/engine/model.js";
 import { EOS } from "../../nmt/playground/static/engine/tasks.js";
-import { fromHash, mechanismOf } from "../../nmt/playground/static/settings.js";
+import { fromHash, mechanismOf, settingsOf } from "../../nmt/playground/static/settings.js";
 
 /** A model is trained, and saved; the answer is what it writes. */
 function train({ hash, text, languages, updates, file }) {
@@ -30,7 +30,7 @@ function train({ hash, text, languages, updates, file }) {
 
 /** The loss of a checkpoint's model on the pairs held out. */
 function read({ task, text, file }) {
-  const { mechanism, start } = fromCheckpoint(readFileSync(file));
+  const { mechanism, start } = fromCheckpoint(readFileSync(file), settingsOf);
   const data = dataOf(task, 1, text, start);
   const model = makeModel({ ...mechanism, sourceTypes: start.source.length, targetTypes: start.target.length }, 1);
   for (const [name, values] of Object.entries(start.weights)) model.space.f.set(values, model.parameters.at(name));

@@ -42,6 +42,8 @@ def engine(tmp_path: Path) -> Engine:
     ("task", "kind"),
     [
         ("dates", "bahdanau.additive.global"),
+        ("dates", "bahdanau.additive.global.lstm"),
+        ("reverse", "luong.dot.global.mingru"),
         ("dates", "luong_no_feeding.dot.local_diagonal.2"),
         ("reverse", "luong.general.local_p.3"),
         ("reverse", "bahdanau.general.local_m.5"),

@@ -22,6 +22,7 @@ from nmt.training.loss import BatchLoss
 SOURCE = [[4, 5, 6, 7, 8, 9], [7, 4], [9, 9, 5, 6]]
 TARGET = [[6, 5, 4], [4, 7, 8, 5, 6], [5]]
 UPDATES, RATE, CLIP = 20, 0.01, 0.5
+CELLS = ("gru", "lstm", "mingru")
 SIZES = ({"embedding": 4, "encoder": 4}, {"embedding": 5, "encoder": 3})  # those that vectors of four hold, and others
 """The decoder's H is 2 × `encoder`, as `dot` needs it."""
 
@@ -33,12 +34,13 @@ class Mechanism:
     scope: str = "global"
     feeding: bool = True
     diagonal: bool = True
+    cell: str = "gru"
 
     def __str__(self) -> str:
         if self.wiring == "none":
-            return self.wiring
+            return f"{self.wiring} {self.cell}"
         more = ("" if self.feeding or self.wiring == "bahdanau" else " alone") + ("" if self.diagonal else " middle")
-        return f"{self.wiring} {self.score} {self.scope}{more}"
+        return f"{self.wiring} {self.score} {self.scope}{more} {self.cell}"
 
 
 MECHANISMS = [
@@ -50,7 +52,10 @@ MECHANISMS = [
     Mechanism("luong", "general", "local_p", diagonal=False),
     Mechanism("luong", "dot", "local_m"),
     Mechanism("bahdanau", "additive", "local_m"),
-    Mechanism("none"),
+    *(Mechanism("none", cell=cell) for cell in CELLS),
+    *(Mechanism("bahdanau", "additive", cell=cell) for cell in CELLS[1:]),
+    *(Mechanism("luong", "general", "local_p", cell=cell) for cell in CELLS[1:]),
+    *(Mechanism("luong", "dot", feeding=False, cell=cell) for cell in CELLS[1:]),
 ]
 
 
@@ -66,6 +71,7 @@ def config_of(mechanism: Mechanism, embedding: int, encoder: int) -> ModelConfig
         attention["initial_position"] = "diagonal" if mechanism.diagonal else "middle"
     return ModelConfig.model_validate(
         {
+            "cell": mechanism.cell,
             "embedding_size": embedding,
             "embedding_dropout": 0.0,
             "encoder": {"hidden_size": encoder, "dropout": 0.0},
@@ -89,7 +95,7 @@ def case(mechanism: Mechanism, embedding: int, encoder: int) -> dict[str, Any]:
     mask = torch.rand(batch.target_input.shape) < 0.5
     sampled = BatchLoss(model, 0.0)(batch, mask).nll / batch.target_tokens
     losses, gradients = train(model, batch)
-    names = {"wiring": mechanism.wiring, "score": mechanism.score, "scope": mechanism.scope}
+    names = {"cell": mechanism.cell, "wiring": mechanism.wiring, "score": mechanism.score, "scope": mechanism.scope}
     more = {"feeding": mechanism.feeding, "diagonal": mechanism.diagonal, "window": 2}
     sizes = {"embedding": embedding, "encoder": encoder, "hidden": 2 * encoder}
     return {

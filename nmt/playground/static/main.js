@@ -21,7 +21,7 @@ import { COMMON, fromHash, settingsOf, toHash } from "./settings.js";
 
 const AHEAD = 20; // updates by which one model may be ahead of the other
 const REDRAWN_MS = 120; // drawing more often would take time from training
-const SECOND = { wiring: "none", score: "additive", scope: "global", window: "3" };
+const [SECOND] = fromHash("#model=none").models;
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const [play, moment, example] = [at("play"), at("moment"), at("example")];
 const [slider, examples] = [/** @type {HTMLInputElement} */ (moment), /** @type {HTMLSelectElement} */ (example)];
@@ -109,8 +109,8 @@ async function captions(settings) {
  * @param {Uint8Array} file */
 function goOnFrom(index, name, file) {
   try {
-    const { task, mechanism, start } = fromCheckpoint(file);
-    const { hidden, kind } = settingsOf(mechanism);
+    const { task, settings: found, start } = fromCheckpoint(file, settingsOf);
+    const { hidden, kind } = found;
     const models = chosen.models.map((one, i) => (i === index ? kind : one));
     const settings = fromHash(toHash({ ...chosen, task: task ?? chosen.task, hidden, models }));
     opened.set(keyOf(settings, index), { name, start });

@@ -2,7 +2,7 @@
 /** What may be set, what each choice changes and what to look for, and all of it as the address's last part. */
 
 /** @import { Mechanism } from "./engine/worker.js" */
-/** @typedef {{wiring: string, score: string, scope: string, window: string}} Kind a model's attention */
+/** @typedef {{wiring: string, score: string, scope: string, window: string, cell: string}} Kind a model's attention and cell */
 /** @typedef {{task: string, hidden: number, rate: number, forcing: number, seed: number, models: Kind[]}} Chosen */
 /** @typedef {{name: string, label: string, options: [string, string][], says: string}} Control */
 
@@ -86,17 +86,31 @@ export const OWN = [
     options: ["1", "2", "3", "5", "10"].map((size) => [size, size]),
     says: "How many positions the window has on each side of its centre. Outside, the weight is 0.",
   },
+  {
+    name: "cell",
+    label: "Cell",
+    options: [
+      ["gru", "GRU"],
+      ["lstm", "LSTM"],
+      ["mingru", "minGRU"],
+    ],
+    says: "What encoder and decoder are made of. A minGRU's gates do not see the state: watch what attention has to do for it.",
+  },
 ];
 
 /** @type {Kind} */
-const FIRST_KIND = { wiring: "bahdanau", score: "additive", scope: "global", window: "3" };
+const FIRST_KIND = { wiring: "bahdanau", score: "additive", scope: "global", window: "3", cell: "gru" };
 /** @type {Chosen} */
 const FIRST = { ...{ task: "reverse", hidden: 64, rate: 0.005, forcing: 1, seed: 1 }, models: [FIRST_KIND] };
 
 /** Those of OWN that change a model. @param {Kind} kind */
 export function used({ wiring, scope }) {
-  return OWN.slice(0, wiring === "none" ? 1 : scope === "global" ? 3 : 4);
+  const unused = wiring === "none" ? ["score", "scope", "window"] : scope === "global" ? ["window"] : [];
+  return OWN.filter(({ name }) => !unused.includes(name));
 }
+
+/** Those that its name and its address have. @param {Kind} kind */
+const named = (kind) => used(kind).filter(({ name }) => name !== "cell" || kind.cell !== FIRST_KIND.cell);
 
 /** @param {Control} control @param {string | null | undefined} value @param {string} otherwise */
 const allowed = ({ options }, value, otherwise) =>
@@ -114,9 +128,10 @@ export function fromHash(hash) {
   );
   const kinds = given.getAll("model").slice(0, 2);
   const models = (kinds.length ? kinds : [""]).map((kind) => {
-    const parts = kind.split(".");
-    const first = /** @type {any} */ (FIRST_KIND);
-    return Object.fromEntries(OWN.map((control, i) => [control.name, allowed(control, parts[i], first[control.name])]));
+    const parts = kind.split("."); // in any order: no two controls have the same option
+    const partOf = (/** @type {Control} */ { options }) =>
+      parts.find((part) => options.some(([option]) => option === part));
+    return Object.fromEntries(OWN.map((control) => [control.name, partOf(control) ?? valueOf(FIRST_KIND, control)]));
   });
   return /** @type {any} */ ({ ...common, models });
 }
@@ -126,7 +141,7 @@ export function toHash({ models, ...common }) {
   const parts = Object.entries(common).map(([name, value]) => `${name}=${value}`);
   const kinds = models.map(
     (kind) =>
-      `model=${used(kind)
+      `model=${named(kind)
         .map((control) => valueOf(kind, control))
         .join(".")}`,
   );
@@ -142,16 +157,16 @@ export const labelOf = ({ options }, value) => options.find(([option]) => option
 /** A model's name for people. @param {Kind} kind */
 export function nameOf(kind) {
   const label = (/** @type {Control} */ control) => labelOf(control, valueOf(kind, control));
-  return used(kind)
+  return named(kind)
     .map((control) => (control.name === "window" ? `D = ${kind.window}` : label(control)))
     .join(", ");
 }
 
 /** What the engine needs to know of a model. @param {Chosen} chosen @param {Kind} kind @returns {Mechanism} */
-export function mechanismOf({ hidden }, { wiring, score, scope, window }) {
+export function mechanismOf({ hidden }, { wiring, score, scope, window, cell }) {
   const [diagonal, feeding] = [scope === "local_diagonal", wiring === "luong"];
   const axes = /** @type {any} */ ({
-    ...{ wiring: wiring.startsWith("luong") ? "luong" : wiring, feeding, score },
+    ...{ cell, wiring: wiring.startsWith("luong") ? "luong" : wiring, feeding, score },
     scope: diagonal ? "local_p" : scope,
   });
   return { ...axes, diagonal, window: Number(window), embedding: EMBEDDING, encoder: hidden / 2, hidden };
@@ -171,12 +186,13 @@ export function settingsOf(mechanism) {
     score: mechanism.score,
     scope: diagonal ? "local_diagonal" : scope,
     window: String(mechanism.window),
+    cell: mechanism.cell,
   };
   for (const control of used(kind)) {
     const options = control.options.map(([option]) => option);
     if (!options.includes(valueOf(kind, control)))
       throw new Error(
-        `model.attention.${control.name} is ${valueOf(kind, control)}: the page has ${options.join(", ")}.`,
+        `model.${control.name === "cell" ? "" : "attention."}${control.name} is ${valueOf(kind, control)}: the page has ${options.join(", ")}.`,
       );
   }
   return { hidden, kind: { ...FIRST_KIND, ...kind } };

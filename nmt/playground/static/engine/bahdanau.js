@@ -4,8 +4,6 @@
  * c_t = attend(s_{t−1});  s_t = GRU([E y_{t−1}; c_t], s_{t−1});  the output layer reads tanh(W_o [s_t; c_t; E y_{t−1}] + b_o).
  */
 
-import * as gru from "./gru.js";
-
 /** @import { Pass } from "./decoder.js" */
 
 /** @param {Pass} pass */
@@ -16,6 +14,10 @@ export function bahdanau({
   B,
   T,
   states,
+  cell,
+  rnn,
+  G,
+  K,
   kept,
   recurrent,
   attention,
@@ -30,9 +32,9 @@ export function bahdanau({
   const M = 2 * settings.encoder;
   const R = H + M + E;
   const [ofContext, readout] = ["decoder.context_gates.weight", "decoder.readout.weight"];
-  const [contextT, readoutT] = [transposed(at(ofContext), 3 * H, M), transposed(at(readout), E, R)];
+  const [contextT, readoutT] = [transposed(at(ofContext), G, M), transposed(at(readout), E, R)];
   const [contexts, joined, features] = [zeros(T * B * M), zeros(T * B * R), zeros(T * B * E)];
-  const gates = zeros(B * 3 * H);
+  const gates = zeros(B * G);
 
   /** @param {number} t @returns {number} what the output layer multiplies (B E) */
   function step(t) {
@@ -40,8 +42,8 @@ export function bahdanau({
     if (attention) attention.forward(t, before, context);
     else copy(context, encoded.final, B * M);
     table.look(gates, tokens, t * B, B);
-    times(gates, context, contextT, B, M, 3 * H);
-    gru.step(space, weights, { gates, before, after, kept: kept + t * B * 4 * H, recurrent }, B, H);
+    times(gates, context, contextT, B, M, G);
+    rnn.step(space, weights, { gates, before, after, kept: kept + t * B * K, recurrent, cell }, B, H);
     const [row, out] = [joined + t * B * R, features + t * B * E];
     for (let b = 0; b < B; b++) {
       copy(row + b * R, after + b * H, H);
@@ -62,7 +64,7 @@ export function bahdanau({
     space.sumRows(gradient("decoder.readout.bias"), dFeatures, T * B, E);
     const dJoined = zeros(T * B * R);
     times(dJoined, dFeatures, at(readout), T * B, E, R);
-    let [dAfter, dBefore] = [zeros(B * H), zeros(B * H)];
+    let [dAfter, dBefore] = [zeros(rnn.states * B * H), zeros(rnn.states * B * H)];
     const dContext = zeros(B * M);
     for (let t = T - 1; t >= 0; t--) {
       for (let b = 0; b < B; b++) {
@@ -72,15 +74,15 @@ export function bahdanau({
         add(gradient("decoder.embedding.weight") + E * tokens[t * B + b], row + H + M, E);
       }
       const before = states + t * B * H;
-      const places = { before, kept: kept + t * B * 4 * H, dAfter, dBefore };
-      const [dGate, dShare] = [dGates + t * B * 3 * H, dRecurrent + t * B * 3 * H];
-      gru.backward(space, at("decoder.rnn.recurrent.0.weight"), { ...places, dGates: dGate, dRecurrent: dShare }, B, H);
-      times(dContext, dGate, at(ofContext), B, 3 * H, M);
+      const places = { before, kept: kept + t * B * K, dAfter, dBefore, cell };
+      const [dGate, dShare] = [dGates + t * B * G, dRecurrent + t * B * G];
+      rnn.backward(space, weights.U, { ...places, dGates: dGate, dRecurrent: dShare }, B, H);
+      times(dContext, dGate, at(ofContext), B, G, M);
       if (attention) attention.backward(t, before, dBefore, dContext);
       else add(dFinal, dContext, B * M);
       [dAfter, dBefore] = [dBefore, dAfter];
     }
-    outer(gradient(ofContext), dGates, contexts, T * B, M, 3 * H);
+    outer(gradient(ofContext), dGates, contexts, T * B, M, G);
     return dAfter;
   }
   return { step, backward };

@@ -17,7 +17,7 @@ const LARGEST = 5e7; // bytes
 /** Fields of a config, and the one value of each that the page has. @type {Record<string, unknown>} */
 const FIXED = {
   ...{ "data.source.lowercase": false, "data.target.lowercase": false },
-  ...{ "model.cell": "gru", "model.embedding_dropout": 0, "model.tied_embeddings": "none" },
+  ...{ "model.embedding_dropout": 0, "model.tied_embeddings": "none" },
   ...Object.fromEntries(
     ["encoder", "decoder"].flatMap((side) => [
       [`model.${side}.layers`, 1],
@@ -49,7 +49,7 @@ export function checkpointOf(training, mechanism, data, { parameters, space }) {
 
 /** The fields that are not as by default. @param {Training} training @param {Mechanism} mechanism @param {number} most */
 function configOf({ task, languages, seed, rate, forcing, updates }, mechanism, most) {
-  const { embedding, encoder, hidden } = mechanism;
+  const { cell, embedding, encoder, hidden } = mechanism;
   const side = (/** @type {string} */ name, /** @type {number} */ i) => ({
     ...{ language: languages[i], tokenizer: task === "pairs" ? "spacy" : "char", lowercase: false },
     ...{ train: `${task}-train.tsv#${name}`, validation: `${task}-held-out.tsv#${name}` },
@@ -58,7 +58,7 @@ function configOf({ task, languages, seed, rate, forcing, updates }, mechanism, 
     name: `playground-${task}`,
     data: { corpus: "files", source: side("source", 0), target: side("target", 1) },
     model: {
-      ...{ embedding_size: embedding, embedding_dropout: 0 },
+      ...{ cell, embedding_size: embedding, embedding_dropout: 0 },
       encoder: { hidden_size: encoder, dropout: 0 },
       decoder: { hidden_size: hidden, dropout: 0 },
       attention: attentionOf(mechanism),
@@ -81,14 +81,16 @@ function attentionOf({ wiring, feeding, score, scope, window, diagonal }) {
 }
 
 /** The model in a checkpoint's file. Throws an Error that says what is wrong, or what the page does not have.
- * @param {Uint8Array} file @returns {{task: string | null, mechanism: Mechanism, start: Start}} */
-export function fromCheckpoint(file) {
+ * @template S @param {Uint8Array} file @param {(mechanism: Mechanism) => S} settingsOf the page's settings of a mechanism
+ * @returns {{task: string | null, settings: S, mechanism: Mechanism, start: Start}} */
+export function fromCheckpoint(file, settingsOf) {
   if (file.length > LARGEST) throw new Error("The file is larger than any model of this page.");
   const { contents, tensors } = readFile(file, PREFIX);
   const { config, source, target } = contents;
   if (contents.format !== FORMAT) throw new Error(`The checkpoint has format ${contents.format}, not ${FORMAT}.`);
   checkFields(config);
   const mechanism = mechanismIn(config.model);
+  const settings = settingsOf(mechanism);
   const sizes = { sourceTypes: source.tokens.length, targetTypes: target.tokens.length };
   /** @type {Start} */
   const start = { source: source.tokens, target: target.tokens, weights: {} };
@@ -98,7 +100,7 @@ export function fromCheckpoint(file) {
       throw new Error(`${name} has shape ${tensor?.shape ?? "nothing"}, and ${shape} is needed: use another copy.`);
     start.weights[name] = tensor.values;
   }
-  return { task: /^playground-(reverse|dates|pairs)$/.exec(config.name)?.[1] ?? null, mechanism, start };
+  return { task: /^playground-(reverse|dates|pairs)$/.exec(config.name)?.[1] ?? null, settings, mechanism, start };
 }
 
 /** @param {any} config */
@@ -119,10 +121,10 @@ function checkFields(config) {
 }
 
 /** @param {any} model the section of a config @returns {Mechanism} */
-function mechanismIn({ embedding_size: embedding, encoder, decoder, attention }) {
+function mechanismIn({ cell = "gru", embedding_size: embedding, encoder, decoder, attention }) {
   const { wiring, score = "additive", scope = "global", window = 3 } = attention;
   const feeding = wiring === "luong" && attention.input_feeding !== false;
   const diagonal = scope === "local_p" && attention.initial_position !== "middle";
   const sizes = { embedding, encoder: encoder.hidden_size, hidden: decoder.hidden_size };
-  return { wiring, feeding, score, scope, window, diagonal, ...sizes };
+  return { cell, wiring, feeding, score, scope, window, diagonal, ...sizes };
 }

@@ -3,8 +3,8 @@
 
 import { attentionOf } from "./attention.js";
 import { bahdanau } from "./bahdanau.js";
+import { CELLS, tableOf } from "./cells.js";
 import { encode } from "./encoder.js";
-import { tableOf } from "./gru.js";
 import { luong } from "./luong.js";
 import { BOS, PAD } from "./tasks.js";
 
@@ -17,30 +17,38 @@ const RNN = "decoder.rnn.recurrent.0";
 const BRIDGE = "decoder.bridge";
 const OUTPUT = "decoder.output";
 
-/** A batch's encoding, first state tanh(W_s [→h; ←h]), and room for T steps.
+/** A batch's encoding, first state tanh(W_s [→h; ←h]), also that of a memory cell, and room for T steps.
  * @param {Space} space @param {Parameters} parameters @param {Settings} settings @param {Batch} batch @param {number} T */
 function begin(space, parameters, settings, batch, T) {
-  const { f, zeros, times, transposed, addBias } = space;
+  const { f, zeros, times, transposed, addBias, copy } = space;
   const { rows: B } = batch;
   const { embedding: E, hidden: H, targetTypes: types } = settings;
   const { at } = parameters;
   const M = 2 * settings.encoder;
   const encoded = encode(space, parameters, settings, batch);
   const memory = { values: encoded.values, dValues: zeros(batch.sourceLength * B * M) };
-  const states = zeros((T + 1) * B * H);
-  addBias(states, at(`${BRIDGE}.bias`), B, H);
-  times(states, encoded.final, transposed(at(`${BRIDGE}.weight`), H, M), B, M, H);
-  for (let i = states; i < states + B * H; i++) f[i] = Math.tanh(f[i]);
+  const rnn = CELLS[settings.cell];
+  const [G, K, wide] = [rnn.gates * H, rnn.kept * H, rnn.states * H];
+  const cell = (T + 1) * B * H; // from a hidden state to its memory cell
+  const [states, first] = [zeros(rnn.states * cell), zeros(B * wide)];
+  addBias(first, at(`${BRIDGE}.bias`), B, wide);
+  times(first, encoded.final, transposed(at(`${BRIDGE}.weight`), wide, M), B, M, wide);
+  for (let i = first; i < first + B * wide; i++) f[i] = Math.tanh(f[i]);
+  for (let b = 0; b < B; b++)
+    for (let k = 0; k < rnn.states; k++) copy(states + k * cell + b * H, first + b * wide + k * H, H);
+  const hasRecurrent = settings.cell !== "mingru";
   const gates = "decoder.embedding_gates";
   const names = { embedding: "decoder.embedding.weight", weight: `${gates}.weight`, bias: `${gates}.bias` };
   return {
-    ...{ space, parameters, settings, B, T, encoded, memory, states },
-    kept: zeros(T * B * 4 * H),
-    recurrent: zeros(B * 3 * H),
+    ...{ space, parameters, settings, B, T, encoded, memory, states, first, cell, rnn, G, K },
+    kept: zeros(T * B * K),
+    recurrent: zeros(B * G),
     attention: settings.wiring === "none" ? null : attentionOf(space, parameters, settings, batch, memory, T),
     tokens: new Int32Array(T * B).fill(BOS),
-    table: tableOf(space, parameters, { ...names, types, E, H }),
-    weights: { transposed: transposed(at(`${RNN}.weight`), 3 * H, H), bias: at(`${RNN}.bias`) },
+    table: tableOf(space, parameters, { ...names, types, E, G }),
+    weights: hasRecurrent
+      ? { U: at(`${RNN}.weight`), transposed: transposed(at(`${RNN}.weight`), G, H), bias: at(`${RNN}.bias`) }
+      : { U: 0, transposed: 0, bias: 0 },
   };
 }
 
@@ -50,7 +58,7 @@ export function decode(space, parameters, settings, batch, T) {
   const { f, zeros, times, outer, transposed } = space;
   const { at, gradient } = parameters;
   const pass = begin(space, parameters, settings, batch, T);
-  const { B, states, tokens } = pass;
+  const { B, states, tokens, G, rnn } = pass;
   const { hidden: H, targetTypes: V } = settings;
   const M = 2 * settings.encoder;
   const decoder = settings.wiring === "luong" ? luong(pass) : bahdanau(pass);
@@ -82,17 +90,22 @@ export function decode(space, parameters, settings, batch, T) {
     space.sumRows(gradient(`${OUTPUT}.bias`), logits, T * B, V);
     const dFeatures = zeros(T * B * F);
     times(dFeatures, logits, at(`${OUTPUT}.weight`), T * B, V, F);
-    const [dGates, dRecurrent, dFinal] = [zeros(T * B * 3 * H), zeros(T * B * 3 * H), zeros(B * M)];
-    const dFirst = decoder.backward(dFeatures, dGates, dRecurrent, dFinal);
+    const [dGates, dRecurrent, dFinal] = [zeros(T * B * G), zeros(T * B * G), zeros(B * M)];
+    const dStates = decoder.backward(dFeatures, dGates, dRecurrent, dFinal);
     table.collect(dGates, tokens, T * B);
     table.backward();
-    outer(gradient(`${RNN}.weight`), dRecurrent, states, T * B, H, 3 * H);
-    space.sumRows(gradient(`${RNN}.bias`), dRecurrent, T * B, 3 * H);
+    if (pass.weights.U) {
+      outer(gradient(`${RNN}.weight`), dRecurrent, states, T * B, H, G);
+      space.sumRows(gradient(`${RNN}.bias`), dRecurrent, T * B, G);
+    }
     attention?.finish();
-    for (let i = 0; i < B * H; i++) f[dFirst + i] *= 1 - f[states + i] ** 2;
-    outer(gradient(`${BRIDGE}.weight`), dFirst, encoded.final, B, M, H);
-    space.sumRows(gradient(`${BRIDGE}.bias`), dFirst, B, H);
-    times(dFinal, dFirst, at(`${BRIDGE}.weight`), B, H, M);
+    const [wide, dFirst] = [rnn.states * H, zeros(B * rnn.states * H)];
+    for (let b = 0; b < B; b++)
+      for (let k = 0; k < rnn.states; k++) space.copy(dFirst + b * wide + k * H, dStates + (k * B + b) * H, H);
+    for (let i = 0; i < B * wide; i++) f[dFirst + i] *= 1 - f[pass.first + i] ** 2;
+    outer(gradient(`${BRIDGE}.weight`), dFirst, encoded.final, B, M, wide);
+    space.sumRows(gradient(`${BRIDGE}.bias`), dFirst, B, wide);
+    times(dFinal, dFirst, at(`${BRIDGE}.weight`), B, wide, M);
     encoded.backward(memory.dValues, dFinal);
   }
   return { tokens, logits, step, best, backward, weights: pass.attention?.weights ?? null };

@@ -5,8 +5,6 @@
  * the output layer reads h̃_t = tanh(W_c [c_t; h_t]).
  */
 
-import * as gru from "./gru.js";
-
 /** @import { Pass } from "./decoder.js" */
 
 /** @param {Pass} pass */
@@ -17,6 +15,10 @@ export function luong({
   B,
   T,
   states,
+  cell,
+  rnn,
+  G,
+  K,
   kept,
   recurrent,
   attention,
@@ -30,17 +32,17 @@ export function luong({
   const M = 2 * settings.encoder;
   const R = M + H;
   const [feed, combine] = ["decoder.feed_gates.weight", "decoder.combine.weight"];
-  const feedT = settings.feeding ? transposed(at(feed), 3 * H, H) : 0;
+  const feedT = settings.feeding ? transposed(at(feed), G, H) : 0;
   const combineT = transposed(at(combine), H, R);
   const [context, joined, attentional] = [zeros(B * M), zeros(T * B * R), zeros((T + 1) * B * H)];
-  const gates = zeros(B * 3 * H);
+  const gates = zeros(B * G);
 
   /** @param {number} t @returns {number} what the output layer multiplies (B H) */
   function step(t) {
     const [before, after] = [states + t * B * H, states + (t + 1) * B * H];
     table.look(gates, tokens, t * B, B);
-    if (feedT) times(gates, attentional + t * B * H, feedT, B, H, 3 * H);
-    gru.step(space, weights, { gates, before, after, kept: kept + t * B * 4 * H, recurrent }, B, H);
+    if (feedT) times(gates, attentional + t * B * H, feedT, B, H, G);
+    rnn.step(space, weights, { gates, before, after, kept: kept + t * B * K, recurrent, cell }, B, H);
     f.fill(0, context, context + B * M);
     attention?.forward(t, after, context);
     const [row, out] = [joined + t * B * R, attentional + (t + 1) * B * H];
@@ -56,7 +58,7 @@ export function luong({
   /** @param {number} dFeatures (T B H) @param {number} dGates @param {number} dRecurrent
    * @returns {number} the gradient of the first state */
   function backward(dFeatures, dGates, dRecurrent) {
-    let [dAfter, dBefore] = [zeros(B * H), zeros(B * H)];
+    let [dAfter, dBefore] = [zeros(rnn.states * B * H), zeros(rnn.states * B * H)];
     const [dJoined, dContext] = [zeros(B * R), zeros(B * M)];
     for (let t = T - 1; t >= 0; t--) {
       const [d, out] = [dFeatures + t * B * H, attentional + (t + 1) * B * H];
@@ -68,14 +70,14 @@ export function luong({
         add(dAfter + b * H, dJoined + b * R + M, H);
       }
       attention?.backward(t, states + (t + 1) * B * H, dAfter, dContext);
-      const places = { before: states + t * B * H, kept: kept + t * B * 4 * H, dAfter, dBefore };
-      const [dGate, dShare] = [dGates + t * B * 3 * H, dRecurrent + t * B * 3 * H];
-      gru.backward(space, at("decoder.rnn.recurrent.0.weight"), { ...places, dGates: dGate, dRecurrent: dShare }, B, H);
-      if (feedT && t) times(dFeatures + (t - 1) * B * H, dGate, at(feed), B, 3 * H, H);
+      const places = { before: states + t * B * H, kept: kept + t * B * K, dAfter, dBefore, cell };
+      const [dGate, dShare] = [dGates + t * B * G, dRecurrent + t * B * G];
+      rnn.backward(space, weights.U, { ...places, dGates: dGate, dRecurrent: dShare }, B, H);
+      if (feedT && t) times(dFeatures + (t - 1) * B * H, dGate, at(feed), B, G, H);
       [dAfter, dBefore] = [dBefore, dAfter];
     }
     outer(gradient(combine), dFeatures, joined, T * B, R, H);
-    if (feedT) outer(gradient(feed), dGates, attentional, T * B, H, 3 * H);
+    if (feedT) outer(gradient(feed), dGates, attentional, T * B, H, G);
     return dAfter;
   }
   return { step, backward };

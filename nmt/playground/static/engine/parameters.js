@@ -1,18 +1,34 @@
 // @ts-check
 /** A model's weights, under the names of PyTorch's state dict, with first values as in `nmt.model.layers`. */
 
+import { CELLS } from "./cells.js";
 import { normal } from "./random.js";
 
 /** @import { Space } from "./space.js" */
+/** @import { CellName } from "./cells.js" */
 /** @typedef {"bahdanau" | "luong" | "none"} Wiring */
-/** @typedef {{wiring: Wiring, feeding: boolean, score: "dot" | "general" | "additive", scope: "global" | "local_p" | "local_m", window: number, diagonal: boolean, embedding: number, encoder: number, hidden: number, sourceTypes: number, targetTypes: number}} Settings */
-/** @typedef {{name: string, shape: number[], first: "normal" | "glorot" | "orthogonal" | "zero", gates: number}} Shape */
+/** @typedef {{cell: CellName, wiring: Wiring, feeding: boolean, score: "dot" | "general" | "additive", scope: "global" | "local_p" | "local_m", window: number, diagonal: boolean, embedding: number, encoder: number, hidden: number, sourceTypes: number, targetTypes: number}} Settings */
+/** @typedef {{name: string, shape: number[], first: "normal" | "glorot" | "orthogonal" | "zero" | "forget", gates: number}} Shape */
 /** @typedef {ReturnType<typeof makeParameters>} Parameters */
+
+/** The names of the encoder's weights in one direction, which PyTorch's own modules have, or `nmt.variants`.
+ * @param {CellName} cell @param {number} d 0, or from the end 1 */
+export function encoderNames(cell, d) {
+  const name = (/** @type {string} */ kind, /** @type {string} */ of) =>
+    `encoder.rnn.${kind}_${of}_l0${d ? "_reverse" : ""}`;
+  const gates = `encoder.rnn.${d ? "leftward" : "rightward"}.0.gates`;
+  if (cell === "mingru") return { input: { weight: `${gates}.weight`, bias: `${gates}.bias` }, recurrent: null };
+  const [input, recurrent] = ["ih", "hh"].map((of) => ({ weight: name("weight", of), bias: name("bias", of) }));
+  return { input, recurrent };
+}
 
 /** The weights of a model. @param {Settings} settings @returns {Shape[]} */
 export function shapesOf(settings) {
   const { wiring, score, scope, embedding: E, encoder: h, hidden: H, sourceTypes, targetTypes } = settings;
   const M = 2 * h;
+  const n = CELLS[settings.cell].gates;
+  const hasMemory = CELLS[settings.cell].states > 1;
+  const forget = hasMemory ? "forget" : "zero"; // of an LSTM: its forget gates begin open
   /** @type {Shape[]} */
   const shapes = [];
   const put = (
@@ -22,15 +38,16 @@ export function shapesOf(settings) {
     gates = 1,
   ) => void shapes.push({ name, shape, first, gates });
   put("encoder.embedding.weight", [sourceTypes, E], "normal");
-  for (const direction of ["", "_reverse"]) {
-    put(`encoder.rnn.weight_ih_l0${direction}`, [3 * h, E], "glorot", 3);
-    put(`encoder.rnn.weight_hh_l0${direction}`, [3 * h, h], "orthogonal", 3);
-    put(`encoder.rnn.bias_ih_l0${direction}`, [3 * h], "zero");
-    put(`encoder.rnn.bias_hh_l0${direction}`, [3 * h], "zero");
+  for (const d of [0, 1]) {
+    const { input, recurrent } = encoderNames(settings.cell, d);
+    put(input.weight, [n * h, E], "glorot", n);
+    put(input.bias, [n * h], "zero");
+    if (recurrent) put(recurrent.weight, [n * h, h], "orthogonal", n);
+    if (recurrent) put(recurrent.bias, [n * h], forget);
   }
   put("decoder.embedding.weight", [targetTypes, E], "normal");
-  put("decoder.embedding_gates.weight", [3 * H, E], "glorot", 3);
-  put("decoder.embedding_gates.bias", [3 * H], "zero");
+  put("decoder.embedding_gates.weight", [n * H, E], "glorot", n);
+  put("decoder.embedding_gates.bias", [n * H], "zero");
   if (wiring !== "none") {
     if (score !== "dot") put("decoder.attention.score.memory.weight", [H, M], "glorot");
     if (score === "additive") {
@@ -42,17 +59,19 @@ export function shapesOf(settings) {
       put("decoder.attention.scope.v.weight", [1, H], "glorot");
     }
   }
-  put("decoder.bridge.weight", [H, M], "glorot");
-  put("decoder.bridge.bias", [H], "zero");
-  put("decoder.rnn.recurrent.0.weight", [3 * H, H], "orthogonal", 3);
-  put("decoder.rnn.recurrent.0.bias", [3 * H], "zero");
+  put("decoder.bridge.weight", [(hasMemory ? 2 : 1) * H, M], "glorot");
+  put("decoder.bridge.bias", [(hasMemory ? 2 : 1) * H], "zero");
+  if (settings.cell !== "mingru") {
+    put("decoder.rnn.recurrent.0.weight", [n * H, H], "orthogonal", n);
+    put("decoder.rnn.recurrent.0.bias", [n * H], forget);
+  }
   put("decoder.output.weight", [targetTypes, wiring === "luong" ? H : E], "glorot");
   put("decoder.output.bias", [targetTypes], "zero");
   if (wiring === "luong") {
-    if (settings.feeding) put("decoder.feed_gates.weight", [3 * H, H], "glorot", 3);
+    if (settings.feeding) put("decoder.feed_gates.weight", [n * H, H], "glorot", n);
     put("decoder.combine.weight", [H, M + H], "glorot");
   } else {
-    put("decoder.context_gates.weight", [3 * H, M], "glorot", 3);
+    put("decoder.context_gates.weight", [n * H, M], "glorot", n);
     put("decoder.readout.weight", [E, H + M + E], "glorot");
     put("decoder.readout.bias", [E], "zero");
   }
@@ -93,6 +112,7 @@ export function initialise({ f }, parameters, random) {
       const limit = Math.sqrt(6 / (each + columns));
       for (let i = 0; i < rows * columns; i++) f[at + i] = (2 * random() - 1) * limit;
     }
+    if (first === "forget") f.fill(1, at + rows / 4, at + rows / 2);
     if (first === "orthogonal")
       for (let gate = 0; gate < gates; gate++) f.set(orthogonal(each, random), at + gate * each * columns);
   }

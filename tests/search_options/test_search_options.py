@@ -104,37 +104,44 @@ def test_a_prefix_is_written_whatever_the_options_and_counts_in_them():
 # Diverse groups
 
 
-def diverse(toy, sentence, groups, size, strength, longest):
-    """Algorithm 1 of Vijayakumar et al. (2018) with Hamming diversity: one sentence, one group after the other."""
-    beams = [[((), 0.0)] for _ in range(groups)]
+def diverse(toy, sentence, groups, size, strength, longest, prefix):
+    """Algorithm 1 of Vijayakumar et al. (2018), one sentence, one group after the other.
+
+    The diversity is Hamming's, and that of the whole hypotheses where they are the same so far.
+    """
+    total = sum(toy.next(sentence, prefix[:i])[token] for i, token in enumerate(prefix))
+    beams = [[(prefix, total)] for _ in range(groups)]
     ended = [[] for _ in range(groups)]
-    for _ in range(longest):
-        used = dict.fromkeys(range(4), 0)
+    for t in range(longest - len(prefix)):
+        others = []
         for g in range(groups):
             options = []
             for ids, total in beams[g]:
                 for token, value in enumerate(toy.next(sentence, ids)):
-                    options.append((total + value - strength * used[token], (*ids, token), total + value))
+                    same = [(*before, last) == (*ids, token) for *before, last in others if last == token]
+                    loss = strength * (len(same) + t * sum(same))
+                    options.append((total + value - loss, (*ids, token), total + value))
             options.sort(reverse=True)
             finished = [(ids, total) for _, ids, total in options[:size] if ids[-1] == END]
             ended[g] += finished[: size - len(ended[g])]
             beams[g] = [(ids, total) for _, ids, total in options if ids[-1] != END][:size]
             if len(ended[g]) == size:
                 beams[g] = []
-            for ids, _ in beams[g]:
-                used[ids[-1]] += 1
+            others += [ids for ids, _ in beams[g]]
     ranked = sorted(((ids, total) for one in ended + beams for ids, total in one), key=lambda one: -one[1])
     return sorted(ranked[: groups * size])
 
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(("groups", "size", "strength"), [(2, 1, 0.7), (3, 1, 2.0), (2, 2, 0.4), (3, 3, 1.0)])
-def test_groups_write_what_the_papers_algorithm_writes(seed, groups, size, strength):
+@pytest.mark.parametrize("prefix", [(), (1, 2, 1)])  # which the groups do not share by their choice
+def test_groups_write_what_the_papers_algorithm_writes(seed, groups, size, strength, prefix):
     toy, longest = Toy(seed), 7
     choose = DiverseGroups(groups, strength, END)
-    found = search(toy, beam_size=groups * size, n_best=groups * size, max_length=longest, choose=choose)
+    options = {"beam_size": groups * size, "n_best": groups * size, "max_length": longest, "choose": choose}
+    found = search(toy, **options, prefix=torch.tensor([prefix] * len(SENTENCES)) if prefix else None)
     for sentence, hypotheses in zip(SENTENCES, found, strict=True):
-        expected = diverse(toy, sentence, groups, size, strength, longest)
+        expected = diverse(toy, sentence, groups, size, strength, longest, prefix)
         assert sorted(h.ids for h in hypotheses) == [ids for ids, _ in expected]
         for hypothesis in hypotheses:
             assert hypothesis.score == pytest.approx(toy.score(sentence, hypothesis.ids, 0.0), abs=1e-9)

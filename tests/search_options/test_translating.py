@@ -17,6 +17,7 @@ from nmt.decoding.beam_search import best_candidates
 from nmt.decoding.ensemble import Ensemble
 from nmt.search_options.coverage import coverage_penalty
 from nmt.system.errors import UserError
+from nmt.translator import Translator
 
 TEXTS = ["Ba De", "De Ba Ba", "Ba"]
 ALL = {
@@ -105,6 +106,13 @@ def test_defaults_are_not_written_and_others_are_read_back(tmp_path):
 )
 def test_what_does_not_fit_is_refused_with_the_fix(tmp_path, overrides, words):
     assert words in refusal(tmp_path, "name: x", *overrides.split(" & "))
+
+
+def test_groups_give_as_many_different_texts():
+    """Hamming diversity alone gave two or three of each."""
+    texts = ["Ein Mann schläft auf einem Sofa.", "Ein brauner Hund läuft hinter einem schwarzen her."]
+    for translation in Translator.load(device="cpu").translate(texts, diverse_groups=5, beam_size=5, n_best=5):
+        assert len({t.text.lower() for t in translation.n_best}) == 5
 
 
 def test_a_translator_takes_them_and_refuses_what_does_not_fit_the_model(make_translator):

@@ -38,8 +38,14 @@ def _command(parser: argparse.ArgumentParser) -> str:
     formatter.add_usage(None, needed, [], prefix="")
     usage = formatter.format_help().strip()
     arguments = [_argument(parser.prog, act) for act in parser._actions if not isinstance(act, argparse._HelpAction)]
-    description = " ".join(str(parser.description).split())
-    return f"## {parser.prog}\n\n{description}\n\n    {usage} [OPTION ...]\n\n" + "\n".join(arguments) + "\n"
+    text, *listed = re.split(r";?\n {2}", str(parser.description))  # `nmt clean` lists its rules
+    rules = "\n".join(
+        OPTION.sub(r"`\g<0>`", re.sub(r"(.+?):", r"- `\1`:", rule.rstrip("."), count=1)) for rule in listed
+    )
+    description = "\n\n".join(filter(None, [" ".join(text.split()), rules]))
+    call = f"{usage} [OPTION ...]"
+    block = f"```text\n{call}\n```" if rules else f"    {call}"  # after a list, an indented block would be in it
+    return f"## {parser.prog}\n\n{description}\n\n{block}\n\n" + "\n".join(arguments) + "\n"
 
 
 def _argument(command: str, action: argparse.Action) -> str:

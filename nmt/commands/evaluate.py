@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 def parser() -> Parser:
     parser = Parser(prog="nmt evaluate", description=__doc__)
     add = parser.add_argument
-    add("checkpoints", nargs="*", metavar="CHECKPOINT", help="each is compared with the first")
+    add("checkpoints", nargs="*", metavar="CHECKPOINT", help="models, each compared with the first")
     add("--ensemble", nargs="+", default=[], metavar="CHECKPOINT", help="evaluate these as one model")
     test_set = parser.add_argument_group("test set")
     text = test_set.add_mutually_exclusive_group().add_argument
-    text("--split", metavar="NAME", help="test (default), validation, train, or one of Multi30k: test_2017_flickr, …")
+    text(
+        "--split", metavar="NAME", help="split: test (default), validation, train; of Multi30k also test_2017_flickr, …"
+    )
     text("--source", type=Path, metavar="FILE", help="translate this file instead of a split")
     test_set.add_argument("--reference", type=Path, metavar="FILE", help="the reference translation of --source")
     shared.add_data_folder(test_set)

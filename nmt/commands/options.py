@@ -66,7 +66,7 @@ def add_search_options(group: argparse._ActionsContainer) -> None:
 
 
 def add_device_options(parser: Parser) -> None:
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps, … (default: auto)")
+    parser.add_argument("--device", default="auto", help="device: auto, cpu, cuda, cuda:1, mps, … (default: auto)")
     parser.add_argument("--threads", type=positive, metavar="N", help="CPU threads (default: PyTorch's choice)")
 
 

@@ -40,7 +40,7 @@ def parser() -> Parser:
     add("--held-out", nargs="+", action="extend", default=[], type=Path, metavar="FILE", help=held_out)
     scores = "the output of nmt score --per-token for these pairs, by models of both directions"
     add("--scores", nargs=2, type=Path, metavar=("FORWARD", "BACKWARD"), help=scores)
-    add("--keep-share", type=_share, metavar="S", help="with --scores: the share to keep (default: 0.9)")
+    add("--keep-share", type=_share, metavar="S", help="with --scores: the share of pairs to keep (default: 0.9)")
     add("--min-score", type=_share, metavar="X", help="with --scores: the lowest score to keep, from 0 to 1")
     add("--workers", type=positive, metavar="N", help="processes (default: one for each core)")
     return parser

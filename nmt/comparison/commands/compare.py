@@ -25,7 +25,7 @@ def parser() -> Parser:
     add("--training", type=Path, metavar="FILE", help="the training text in the target language, for frequencies")
     languages = "codes of the source and target language (default: the files' endings)"
     add("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
-    pipeline = "spaCy pipeline for parts of speech (default: an installed one, else letters alone)"
+    pipeline = "a spaCy pipeline for parts of speech (default: an installed one, else letters alone)"
     add("--pipeline", metavar="NAME", help=pipeline)
     add("--lowercase", action="store_true", help="compare lower-cased text")
     add("--examples", type=positive, default=10, metavar="N", help="sentences that each system wins (default: 10)")

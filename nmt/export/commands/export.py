@@ -26,7 +26,7 @@ def parser() -> Parser:
     add = parser.add_argument
     add("checkpoints", nargs="+", metavar="CHECKPOINT", help="such as checkpoints/NAME/best.safetensors")
     add("--output", type=Path, required=True, metavar="FOLDER", help="the new folder to write")
-    precision = "of the weights; int8 also computes in integers, except with --page (default: float32)"
+    precision = "precision of the weights; int8 also computes in integers, except with --page (default: float32)"
     add("--precision", choices=PRECISIONS, default="float32", help=precision)
     parser.set_defaults(page=None)
     if page:

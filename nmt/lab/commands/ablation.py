@@ -16,7 +16,7 @@ def parser() -> Parser:
         "Runs with a result in DIR/results are skipped: repeat the command to continue an interrupted comparison.",
     )
     add = parser.add_argument
-    add("configs", nargs="*", metavar="CONFIG", help="default: one config for every mechanism, from configs/ablation")
+    add("configs", nargs="*", metavar="CONFIG", help="configs, one per mechanism (default: all in configs/ablation)")
     add("--output", type=Path, default=Path("ablation"), metavar="DIR", help="folder of the page (default: ablation)")
     add("--jobs", type=positive, default=cores(), metavar="N", help="runs at once (default: all cores)")
     add(

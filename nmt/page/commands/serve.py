@@ -27,7 +27,7 @@ def parser() -> Parser:
     )
     add = parser.add_argument
     add("checkpoints", nargs="*", metavar="CHECKPOINT", help="up to eight models (default: the bundled ones)")
-    add("--port", type=_port, default=8000, metavar="N", help="default: 8000")
+    add("--port", type=_port, default=8000, metavar="N", help="port (default: 8000)")
     add("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1, this machine)")
     add("--name", action="append", default=[], help="another host name of the server; may be repeated")
     token = "refuse requests without this token; without TOKEN, one is generated and printed with the address"
@@ -44,7 +44,7 @@ def parser() -> Parser:
     links = "gold word links (such as 0-0 1?2) of a test set; repeated in the order of --test-set"
     add("--alignment", action="append", default=[], metavar="FILE", help=links)
     add("--alignment-words", choices=("spacy", "whitespace"), default="spacy", help="the links' words (default: spacy)")
-    add("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps, … (default: auto)")
+    add("--device", default="auto", help="device: auto, cpu, cuda, cuda:1, mps, … (default: auto)")
     add("--threads", type=positive, metavar="N", help="CPU threads of each process")
     if (service := addons.offered("service_options")) is not None:
         service.add_to(parser)

@@ -12,9 +12,8 @@ class AugmentConfig(Section):
     """Augmentation of the training data, new in each epoch, and monolingual text for subwords and vocabulary."""
 
     typos: Fraction | None = None
-    """The probability of each of these changes to a source sentence, as people type: lower case; capitals; in German,
-    ae, oe, ue and ss for ä, ö, ü and ß; other punctuation (in equal shares without the last mark, without any, or with
-    !, !!, !!! or ... at its end)."""
+    """The probability of each of these changes to a source sentence: lower case; capitals; in German, ae, oe, ue and ss
+    for ä, ö, ü and ß; no last mark, no punctuation, or !, !!, !!! or ... at the end."""
     copying: Fraction | None = None
     """The share of training pairs in which a word and its translation are replaced by the same made-up name or number.
     This teaches the model to copy unknown words."""

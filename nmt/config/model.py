@@ -72,7 +72,7 @@ class EncoderConfig(Section):
     dropout: BelowOne = 0.3
     """Dropout between layers, on the memory, and on the final states from which the decoder starts."""
     residual: bool = False
-    """With several `layers`: from the second one on, a layer's output is its state plus the output of the one below."""
+    """With several `layers`: from the second on, a layer's input is added to its output."""
     layer_norm: bool = False
     """Each layer's output is normalised."""
     self_attention: Annotated[int, Field(ge=0, le=1_000_000_000, strict=True)] = 0
@@ -106,7 +106,7 @@ class DecoderConfig(Section):
     dropout: BelowOne = 0.3
     """Dropout between layers and before the output layer."""
     residual: bool = False
-    """With several `layers`: from the second one on, a layer's output is its state plus the output of the one below."""
+    """With several `layers`: from the second on, a layer's input is added to its output."""
     layer_norm: bool = False
     """Each layer's output is normalised."""
     readout: Literal["tanh", "linear", "maxout"] = "tanh"

@@ -37,8 +37,8 @@ class Config(Section):
     evaluation: EvaluationConfig = Field(default_factory=EvaluationConfig)
     """The evaluation of a finished run."""
     plugins: tuple[PathString, ...] = ()
-    """Python files of your own that define a score, scope, tokenizer, schedule or optimizer: paths, relative to the
-    folder of a config that you write. They are run when the config is read."""
+    """Python files that define components, such as a score; paths are relative to the config's folder. They are run
+    when the config is read."""
 
     @model_validator(mode="after")
     def _sections_fit(self) -> Self:

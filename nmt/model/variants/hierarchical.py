@@ -19,7 +19,7 @@ class HierarchicalOptions:
     """The options of `hierarchical`."""
 
     segment_ends: tuple[str, ...] = (".", "!", "?")
-    """The source tokens that end a segment, a sentence of the source. Sentencepiece's mark "▁" does not count."""
+    """The source tokens that end a segment, without sentencepiece's "▁"."""
 
 
 class HierarchicalScope(Scope):

@@ -24,7 +24,7 @@ _LONG_WORD, _PIECE = re.compile(r"\S{501,}"), re.compile(".{1,100}")
 
 @dataclass(frozen=True)
 class SpacyTokenizer(Tokenizer):
-    """The tokens of spaCy's rules for a language (no model). Where Moses' rules would space them otherwise, a mark.
+    """The tokens of spaCy's rules for a language, and a mark where Moses' rules would space them otherwise.
 
     It is a token of its own: "￭" for no space, "▁" for one. A word of the text that is "￭" or "▁" gets another one.
     Raises UserError if spaCy has no rules for the language.

@@ -208,8 +208,7 @@ class LocationOptions:
     """The options of `location`."""
 
     positions: Count = 101
-    """The number of source positions with a score; those past them get weight 0. The default is that of
-    `data.max_length` and one more, for the end token: raise both together."""
+    """The number of source positions with a score; later ones get weight 0. Raise it with `data.max_length`."""
 
 
 class LocationScore(ProductScore):

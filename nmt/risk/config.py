@@ -12,21 +12,21 @@ from nmt.registry import NonNegative, Positive, Section
 
 
 class MinimumRiskConfig(Section):
-    """Fine-tuning that lowers the expected cost, 1 − a sentence's score, of translations drawn from the model."""
+    """Fine-tuning that lowers the expected cost, 1 − a sentence's score, of sampled translations."""
 
     estimator: Literal["minimum_risk", "reinforce"] = "minimum_risk"
-    """`minimum_risk`: the expected cost over the reference and the distinct samples, whose probabilities are
-    normalised among them (Shen et al. 2016, equation 9). `reinforce`: the gradient of the expected cost over all
-    translations, as in Ranzato et al. 2016, section 3.1.1, but with the other samples' mean score as the baseline."""
+    """`minimum_risk`: the expected cost over the reference and the distinct samples, with normalised probabilities
+    (Shen et al. 2016, equation 9). `reinforce`: the gradient of the expected cost over all translations (Ranzato et
+    al. 2016, section 3.1.1), with the other samples' mean score as the baseline."""
     samples: Annotated[int, Field(ge=2, le=10_000, strict=True)] = 20
-    """Translations that are drawn for each sentence, at each update."""
+    """Translations sampled for each sentence in each update."""
     alpha: Positive = 0.005
-    """With `estimator: minimum_risk`: α of Shen et al., the power of the probabilities before they are normalised."""
+    """With `estimator: minimum_risk`: α of Shen et al., the exponent of the probabilities before normalisation."""
     metric: Literal["bleu", "chrf"] = "bleu"
     """The score. `bleu`: of sentences, with 1 added to the counts of 2-, 3- and 4-grams (Lin and Och 2004)."""
     likelihood: NonNegative = 0.0
-    """What the usual loss of the reference, the sum over its tokens, is multiplied by before it is added to a
-    sentence's expected cost (Wu et al. 2018)."""
+    """The factor of the reference's usual loss, summed over its tokens, which is added to a sentence's expected cost
+    (Wu et al. 2018)."""
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:

@@ -73,8 +73,7 @@ def new_train_state(
     target_counts: NDArray[np.int64] | None = None,
     objective: Objective | None = None,
 ) -> TrainState:
-    """The state before the first update. `target_counts`: each target token's frequency, for a sampled softmax.
-    `objective`: what replaces the loss, if anything does."""
+    """The state before the first update. A sampled softmax needs `target_counts`; `objective` replaces the loss."""
     guided = config.guided_alignment
     losses: nn.Module = BatchLoss(model, config.label_smoothing, guided.loss if guided else None, objective)
     if group.size > 1:

@@ -11,42 +11,25 @@ from nmt.model.cells import Cell
 
 SUBSCRIPT = re.compile(r"(?<=[^\W\d_]|[)\u0300-\u036f])_(?:\{([^}]*)\}|(\w)(?![a-zA-Z0-9_]))")
 
-
-# Multiplications per decoder step, for one sentence; and when to choose it.
-COSTS_AND_ADVICE = {
-    "additive": (
-        "S (A + M) + H·A, and S·A tanh",
-        "by default: any sizes, the best BLEU on Multi30k",
-    ),
-    "concat": ("S (A + M) + H·A, and S·A tanh", "the same function as `additive`, under Luong's name"),
-    "dot": ("S (H + M)", "for a score without parameters, if H = M"),
-    "general": (
-        "S (H + M)",
-        "to compare with that paper; its softmax may saturate",
-    ),
-    "linear": ("S·M", "only to show that its softmax does not depend on h"),
-    "location": ("S (H + M)", "to see what position alone can do"),
-    "scaled_dot": ("S (H + M)", "as `dot`; its softmax does not saturate"),
-    "scaled_general": (
-        "S (H + M)",
-        "for speed: 1.1 to 1.3 times that of `additive`, with at most 1 BLEU less",
-    ),
-    "global": ("the score's", "by default"),
-    "hierarchical": (
-        "the score's for S positions and for G segments, G·M·A for their keys, and G·S·M",
-        "for sources of several sentences; to see which sentence is read",
-    ),
-    "local_m": ("2D + 1 for S", "for languages with the same word order, and long sources"),
-    "local_p": ("2D + 1 for S, and H²", "for long sources"),
-    "softmax": ("S exp", "by default"),
-    "sparsemax": ("a sort of S", "for the fewest weights above 0"),
-    "entmax15": ("a sort of S", "for weights that are 0, but smoother than `sparsemax`"),
-    "entmax": ("some 20 S powers", "to let training choose between softmax and sparsemax; slow"),
-    "sigmoid": ("S exp", "for weights that do not compete"),
-    "gumbel": (
-        "S exp, and in training S log",
-        "with `hard: true`, to sample one position in training",
-    ),
+COSTS = {  # multiplications per decoder step, for one sentence
+    "additive": "S (A + M) + H·A, and S·A tanh",
+    "concat": "S (A + M) + H·A, and S·A tanh",
+    "dot": "S (H + M)",
+    "general": "S (H + M)",
+    "linear": "S·M",
+    "location": "S (H + M)",
+    "scaled_dot": "S (H + M)",
+    "scaled_general": "S (H + M)",
+    "global": "the score's",
+    "hierarchical": "the score's for S positions and for G segments, G·M·A for their keys, and G·S·M",
+    "local_m": "the score's with 2D + 1 for S",
+    "local_p": "the score's with 2D + 1 for S, and H²",
+    "softmax": "S exp",
+    "sparsemax": "a sort of S",
+    "entmax15": "a sort of S",
+    "entmax": "some 20 S powers",
+    "sigmoid": "S exp",
+    "gumbel": "S exp, and in training S log",
 }
 
 
@@ -93,11 +76,10 @@ def _link(name: str, component: type[Any]) -> str:
 
 
 def _table(choice: str, components: Mapping[str, type[Any]]) -> str:
-    rows = [f"| `{choice}` | formula | paper | cost per step | choose it |", "|---|---|---|---|---|"]
+    rows = [f"| `{choice}` | formula | paper | cost per step |", "|---|---|---|---|"]
     for name, component in components.items():
-        cost, advice = COSTS_AND_ADVICE.get(name, ("–", "–"))
-        cells = [*map(typeset, formula_and_paper(component)), typeset(cost), typeset(advice)]
-        rows.append(f"| {_link(name, component)} | {' | '.join(cells)} |")
+        columns = map(typeset, [*formula_and_paper(component), COSTS.get(name, "–")])
+        rows.append(f"| {_link(name, component)} | {' | '.join(columns)} |")
     return "\n".join(rows)
 
 

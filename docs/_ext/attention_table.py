@@ -27,7 +27,7 @@ COSTS = {  # multiplications per decoder step, for one sentence
     "softmax": "S exp",
     "sparsemax": "a sort of S",
     "entmax15": "a sort of S",
-    "entmax": "some 20 S powers",
+    "entmax": "about 20 S powers",
     "sigmoid": "S exp",
     "gumbel": "S exp, and in training S log",
 }

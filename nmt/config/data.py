@@ -74,7 +74,7 @@ class ExtraText(Section):
     path: PathString
     """The file of sentences, one per line."""
     weight: Weight = 1
-    """How often each of its pairs comes in an epoch."""
+    """How often each of its pairs occurs in an epoch."""
     tag: Annotated[str, Field(pattern=TAG, max_length=100)] | None = None
     """A token such as `<BT>` before each of its source sentences, which marks them (Caswell et al. 2019)."""
 
@@ -128,7 +128,7 @@ class DataConfig(Section):
     """`sample`: the synthetic sample corpus. `multi30k`: Multi30k in German, English, French or Czech, fetched on first
     use. `files`: your own text, named in `source` and `target`."""
     corpus_weight: Weight = 1
-    """How often each pair of the corpus comes in an epoch, beside those of `extra`."""
+    """How often each pair of the corpus occurs in an epoch, in addition to those of `extra`."""
     folder: PathString = "data"
     """The folder of the sample corpus, Multi30k's files and (`cache/`) tokenized text."""
     mirror: PathString | None = None

@@ -11,6 +11,7 @@
 # make test-core   copies of the tree without nmt's add-ons: what is left passes its tests (ARGS="--all core": all of them)
 # make test-oldest   the tests of fast modules, model and search with the oldest supported PyTorch, in .venv-oldest
 # make multi30k-full   the whole chain of Multi30k with its captions: hours; goes on where it was interrupted
+# make multi30k-scores   train a model per direction and language of Multi30k, and score all its test sets: hours
 # make test-browser   the tests of that page, in Chromium         make test-page   types, lint and tests of its modules
 # make docs    set up, build the documentation into build/docs (EXECUTE=force: run the tutorial instead of showing what is stored)
 # make course   set up, build the course: its site and slides, into build/docs, and what Otter-Grader grades a class with, into build/class
@@ -37,7 +38,7 @@ FAST_TESTS := tests/config tests/text $(wildcard tests/fast) tests/decoding/test
 OLDEST := .venv-oldest
 OLDEST_TORCH := $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: course multi30k-full reference setup translate train compare serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo playground ablation bench clock
+.PHONY: course multi30k-full multi30k-scores reference setup translate train compare serve test test-fast test-long test-core test-mutations test-browser test-page test-oldest check docs demo playground ablation bench clock
 setup: .venv/installed $(WITH:%=.venv/%-installed)
 
 .venv/installed: pyproject.toml constraints.txt
@@ -92,6 +93,9 @@ ablation: setup
 
 multi30k-full: setup
 	$(BIN)/doit $(ARGS)
+
+multi30k-scores: setup
+	$(BIN)/python scripts/multi30k_scores.py $(ARGS)
 
 test: setup
 	@command -v node > /dev/null || { echo "some of the tests need Node.js: apt-get install nodejs"; exit 2; }

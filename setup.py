@@ -27,7 +27,13 @@ setup(
         "nmt.comparison": ["*.css"],
         "nmt.page": ["static/*", "static/vendor/*"],
         "nmt.playground": ["static/*", "static/engine/*"],
-        "nmt.bundled.configs": ["*.yaml", "ablation/*.yaml", "multi30k_mechanisms/*.yaml", "schema.json"],
+        "nmt.bundled.configs": [
+            "*.yaml",
+            "ablation/*.yaml",
+            "multi30k_mechanisms/*.yaml",
+            "normalizers/*.yaml",
+            "schema.json",
+        ],
         "nmt.bundled.checkpoints": [
             f"{folder}/{name}"
             for folder in ("multi30k-??-??", "*-??-??-bahdanau")

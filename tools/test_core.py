@@ -33,7 +33,7 @@ ROOMS = {
     "documents": ["docs/how-to/translate-documents.md"],
     "clean": ["docs/how-to/clean-a-corpus.md", "docs/how-to/from-a-translation-memory.md"],
     "service": [],
-    "variants": [],
+    "variants": ["configs/normalizers"],
     "search_options": [],
     "comparison": [],
     "playground": [

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { MOST, packed, unpacked } from "../../nmt/playground/static/address.js";
 import { BATCH, byLength, dataOf } from "../../nmt/playground/static/engine/data.js";
 import { makeModel } from "../../nmt/playground/static/engine/model.js";
 import { generatorOf, normal } from "../../nmt/playground/static/engine/random.js";
@@ -19,6 +20,16 @@ test("an address has all settings, and what it does not know is left out", () =>
   assert.equal(nameOf(fromHash("#model=mingru.luong.local_m.dot.2").models[0]), "Luong, dot, local-m, D = 2, minGRU");
   const { wiring, feeding, encoder } = mechanismOf(fromHash(hash), fromHash(hash).models[1]);
   assert.deepEqual([wiring, feeding, encoder], ["luong", false, 16]);
+});
+
+test("an address has pairs of one's own, unless they are too long for it", async () => {
+  const text = Array.from({ length: 60 }, (_, i) => `Zug ${i} fährt.\ttrain ${i} leaves.\n`).join("");
+  const pairs = await packed(text);
+  assert.ok(pairs.length < text.length / 3);
+  const hash = toHash({ ...fromHash("#task=pairs"), pairs });
+  assert.equal(await unpacked(fromHash(hash).pairs), text);
+  await assert.rejects(unpacked(pairs.slice(5)));
+  assert.ok(!toHash({ ...fromHash("#task=pairs"), pairs: "x".repeat(MOST + 1) }).includes("pairs=x"));
 });
 
 test("the experiments set what they say", () => {

@@ -25,6 +25,9 @@
 #
 # [B] is [Bahdanau, Cho, Bengio 2015](https://arxiv.org/abs/1409.0473), the paper that this lesson is about. The lesson
 # builds on `nano_nmt.py`, which lies beside this notebook: a translation model in one file.
+#
+# Before you begin, or at the end: [train attention in your browser](../../how-to/train-in-the-browser.md), and watch how a
+# matrix of weights becomes sharp.
 
 # %%
 # The address is set once, in tools/course.py; with nmt installed, this cell does nothing.

@@ -28,6 +28,16 @@ export const EXPERIMENTS = [
     says: "Local-p sees seven letters around a centre that it must predict, which begins in the middle. Watch the bright band tilt towards the other diagonal, and compare how many updates each needs.",
   },
   {
+    title: "Where the window begins",
+    hash: "task=pairs&model=luong.general.local_p.2&model=luong.general.local_diagonal.2",
+    says: "German and English captions have nearly the same order of words. A centre that begins on the diagonal has little to learn; one that begins in the middle must first find the words. Compare BLEU after 300 updates.",
+  },
+  {
+    title: "Too high a rate",
+    hash: `task=reverse&rate=0.03&model=${ATTENTION}`,
+    says: "The loss falls sooner than with a rate of 0.005, but then it jumps, and so do the exact matches. Watch the gradient norm, and compare both rates after 300 updates.",
+  },
+  {
     title: "Reading one's own mistakes",
     hash: `task=dates&forcing=0&model=${ATTENTION}`,
     says: "With teacher forcing at 0 the decoder reads what it has just written, also when that is wrong. Compare the first 100 updates with teacher forcing at 1: the loss falls later. Does it end lower?",

@@ -4,6 +4,7 @@
 import { chart } from "../../page/static/chart.js";
 import { element, keepingFocus } from "../../page/static/elements.js";
 import { themes } from "../../page/static/theme_button.js";
+import { MOST, packed, unpacked } from "./address.js";
 import { controls } from "./controls.js";
 import { fromCheckpoint } from "./engine/checkpoint.js";
 import { dataOf } from "./engine/data.js";
@@ -38,7 +39,8 @@ let models = [];
 const opened = new Map();
 const keyOf = (/** @type {Chosen} */ { task, hidden, models }, /** @type {number} */ i) =>
   JSON.stringify([i, task, hidden, models[i]]);
-let bundled = ""; // the captions that come with the page
+/** The pairs by what the address has of them; those of "" are the captions. @type {Map<string, string>} */
+const texts = new Map();
 let playing = false;
 let goal = 0; // the updates that all models may do while nothing plays
 let follows = true; // whether the slider stays at the last moment
@@ -48,26 +50,29 @@ const last = () => Math.max(0, ...models.map(({ updates }) => updates()));
 
 const counted = (/** @type {number} */ updates) => `${updates} update${updates === 1 ? "" : "s"}`;
 
-/** Models anew, with these settings. The pairs are captions until others are given. @param {Chosen} settings */
+/** Models anew, with these settings. @param {Chosen} settings */
 function choose(settings) {
   setPlaying(false);
-  settings = fromHash(toHash(settings)); // without what has no effect
+  settings = { ...fromHash(toHash(settings)), pairs: settings.pairs }; // without what has no effect
   const own = settings.task === "pairs";
+  const text = texts.get(settings.pairs);
   at("own").hidden = !own;
-  if (own && !pairs.value) return void captions(settings);
+  if (own && text === undefined) return void load(settings);
   let next;
   try {
-    next = dataOf(settings.task, settings.seed, pairs.value);
+    next = dataOf(settings.task, settings.seed, text);
   } catch (error) {
     at("status").textContent = error instanceof Error ? error.message : String(error);
     return;
   }
+  if (own) pairs.value = text ?? "";
   const same = settings.task === chosen.task && data && !own;
   chosen = settings;
   if (toHash(fromHash(location.hash)) !== toHash(chosen)) history.replaceState(null, "", toHash(chosen));
   const change = (/** @type {string} */ name, /** @type {string} */ value) =>
     keepingFocus(() => choose(/** @type {any} */ ({ ...chosen, [name]: value })));
-  at("common").replaceChildren(controls("all", COMMON, chosen, change));
+  at("task").replaceChildren(controls("all", COMMON.slice(0, 1), chosen, change));
+  at("common").replaceChildren(controls("all", COMMON.slice(1), chosen, change));
   at("other").hidden = chosen.models.length > 1;
   data = next;
   if (!same) {
@@ -82,9 +87,9 @@ function restart() {
   for (const model of models) model.close();
   goal = 0;
   follows = true;
-  const isBundled = chosen.task === "pairs" && pairs.value === bundled;
+  const [source, target] = chosen.task === "pairs" && !chosen.pairs ? ["de", "en"] : ["xx", "xx"];
   /** @type {{text: string, languages: [string, string]}} */
-  const own = { text: pairs.value, languages: isBundled ? ["de", "en"] : ["xx", "xx"] };
+  const own = { text: texts.get(chosen.pairs) ?? "", languages: [source, target] };
   models = chosen.models.map((_, i) => {
     const change = (/** @type {Kind | null} */ kind) => keepingFocus(() => replace(i, kind));
     const open = (/** @type {string} */ name, /** @type {Uint8Array} */ file) => goOnFrom(i, name, file);
@@ -97,12 +102,26 @@ function restart() {
   draw();
 }
 
-/** @param {Chosen} settings */
-async function captions(settings) {
-  const answer = await fetch("playground/captions.tsv").catch(() => null);
-  if (!answer?.ok) return void (at("status").textContent = "The captions cannot be loaded: paste pairs of your own.");
-  pairs.value = bundled = await answer.text();
+/** The pairs, and then the models. @param {Chosen} settings */
+async function load(settings) {
+  try {
+    if (settings.pairs) texts.set(settings.pairs, await unpacked(settings.pairs));
+    else texts.set("", await (await fetch("playground/captions.tsv")).text());
+  } catch {
+    const what = settings.pairs ? "The pairs in the address" : "The captions";
+    at("status").textContent = `${what} cannot be read: paste pairs of your own.`;
+    return;
+  }
   choose(settings);
+}
+
+async function usePairs() {
+  const text = pairs.value;
+  const code = text === texts.get("") ? "" : await packed(text);
+  texts.set(code, text);
+  choose({ ...chosen, task: "pairs", pairs: code });
+  if (code.length > MOST && chosen.pairs === code)
+    at("status").textContent = "The pairs are too long for the address: keep their text to use them again.";
 }
 
 /** A model takes the settings and the weights of a checkpoint. @param {number} index @param {string} name of its file
@@ -171,7 +190,7 @@ function draw() {
   };
   at("curves").replaceChildren(
     curves("Loss per token, in nats", "loss"),
-    curves("Norm of the gradient, before it is limited to 1", "norm"),
+    curves("Gradient norm, limited to 1 for the update", "norm"),
   );
 }
 
@@ -213,7 +232,7 @@ at("restart").addEventListener("click", () => {
   restart();
 });
 at("other").addEventListener("click", () => choose({ ...chosen, models: [...chosen.models, SECOND] }));
-at("use").addEventListener("click", () => choose(chosen));
+at("use").addEventListener("click", usePairs);
 at("report").addEventListener("click", saveReport);
 for (const [id, isHeldOut] of /** @type {const} */ ([
   ["save-train", false],

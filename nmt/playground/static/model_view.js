@@ -108,15 +108,19 @@ function parts(chosen, index, calls, opened) {
   const files = element("div", "player");
   files.append(keep, ask);
   const begin = element("p", "hint", opened ? `Training began with the weights of ${opened.name}.` : "");
-  place.append(head, begin, settings, matrix, element("p", "hint", "Output"), written, exact, files);
+  const [results, output] = [element("div", "halves"), element("div")];
+  output.append(element("p", "hint", "Output"), written, exact);
+  results.append(matrix, output);
+  place.append(head, begin, results, settings, files);
   return { place, matrix, written, exact, keep };
 }
 
 /** @param {Accuracy} measured */
-function accuracy({ update, pairs: all, exact, ranges }) {
+function accuracy({ update, pairs: all, exact, bleu, ranges }) {
   const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
+  const rounded = (/** @type {number | null} */ score) => (score === null ? [] : [`BLEU ${score.toFixed(1)}`]);
   const table = element("table");
-  for (const { low, high, pairs, right } of ranges) {
+  for (const { low, high, pairs, right, bleu: score } of ranges) {
     const row = element("tr");
     const meter = document.createElement("meter");
     meter.value = right / pairs;
@@ -125,8 +129,9 @@ function accuracy({ update, pairs: all, exact, ranges }) {
     const cell = element("td");
     cell.append(meter);
     row.append(element("th", "", name), cell, element("td", "number", percent(right / pairs)));
+    row.append(...rounded(score).map((text) => element("td", "number", text)));
     table.append(row);
   }
   const sum = `Exact matches after ${update} updates: ${percent(exact)} of ${all} held-out examples`;
-  return [element("p", "exact", sum), table];
+  return [element("p", "exact", [sum, ...rounded(bleu)].join(", ")), table];
 }

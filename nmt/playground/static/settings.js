@@ -1,9 +1,11 @@
 // @ts-check
 /** What may be set, what each choice changes and what to look for, and all of it as the address's last part. */
 
+import { MOST } from "./address.js";
+
 /** @import { Mechanism } from "./engine/worker.js" */
 /** @typedef {{wiring: string, score: string, scope: string, window: string, cell: string}} Kind a model's attention and cell */
-/** @typedef {{task: string, hidden: number, rate: number, forcing: number, seed: number, models: Kind[]}} Chosen */
+/** @typedef {{task: string, hidden: number, rate: number, forcing: number, seed: number, models: Kind[], pairs: string}} Chosen `pairs`: those of one's own as `address.js` packs them, "" for the captions */
 /** @typedef {{name: string, label: string, options: [string, string][], says: string}} Control */
 
 const [EMBEDDING, HIDDEN] = [32, [16, 32, 64, 128]];
@@ -57,7 +59,7 @@ export const OWN = [
       ["luong_no_feeding", "Luong, no input feeding"],
       ["none", "no attention"],
     ],
-    says: "When attention is computed: before the GRU's step (Bahdanau), after it (Luong), or never. Without it, long words fail.",
+    says: "When attention is computed: before the decoder's step (Bahdanau), after it (Luong), or never. Without it, long words fail.",
   },
   {
     name: "score",
@@ -101,7 +103,7 @@ export const OWN = [
 /** @type {Kind} */
 const FIRST_KIND = { wiring: "bahdanau", score: "additive", scope: "global", window: "3", cell: "gru" };
 /** @type {Chosen} */
-const FIRST = { ...{ task: "reverse", hidden: 64, rate: 0.005, forcing: 1, seed: 1 }, models: [FIRST_KIND] };
+const FIRST = { pairs: "", ...{ task: "reverse", hidden: 64, rate: 0.005, forcing: 1, seed: 1 }, models: [FIRST_KIND] };
 
 /** Those of OWN that change a model. @param {Kind} kind */
 export function used({ wiring, scope }) {
@@ -133,11 +135,11 @@ export function fromHash(hash) {
       parts.find((part) => options.some(([option]) => option === part));
     return Object.fromEntries(OWN.map((control) => [control.name, partOf(control) ?? valueOf(FIRST_KIND, control)]));
   });
-  return /** @type {any} */ ({ ...common, models });
+  return /** @type {any} */ ({ ...common, models, pairs: given.get("pairs") ?? "" });
 }
 
-/** @param {Chosen} chosen */
-export function toHash({ models, ...common }) {
+/** The address's last part. Pairs that are too long for it are left out. @param {Chosen} chosen */
+export function toHash({ models, pairs, ...common }) {
   const parts = Object.entries(common).map(([name, value]) => `${name}=${value}`);
   const kinds = models.map(
     (kind) =>
@@ -145,7 +147,8 @@ export function toHash({ models, ...common }) {
         .map((control) => valueOf(kind, control))
         .join(".")}`,
   );
-  return `#${[...parts, ...kinds].join("&")}`;
+  const own = common.task === "pairs" && pairs && pairs.length <= MOST ? [`pairs=${pairs}`] : [];
+  return `#${[...parts, ...kinds, ...own].join("&")}`;
 }
 
 /** @param {Kind} kind @param {Control} control */

@@ -1,6 +1,7 @@
 // @ts-check
 /** One model in a thread of its own. It trains until it has done as many updates as the page has allowed. */
 
+import { bleu } from "./bleu.js";
 import { checkpointOf } from "./checkpoint.js";
 import { byLength, dataOf } from "./data.js";
 import { makeModel } from "./model.js";
@@ -13,7 +14,7 @@ import { EOS } from "./tasks.js";
 /** @typedef {{kind: "start", task: string, text: string, seed: number, rate: number, forcing: number, mechanism: Mechanism, example: number, languages: [string, string], from: Start | null} | {kind: "until", update: number} | {kind: "example", example: number} | {kind: "save"}} Order `from`: a checkpoint's model, where training begins */
 /** @typedef {{update: number, loss: number, norm: number}} Loss of an update's batch, and the norm of its gradient before it is limited */
 /** @typedef {{update: number, weights: number[][] | null, written: string}} Snapshot of the example: the weights while its reference is read, and what is written */
-/** @typedef {{update: number, pairs: number, exact: number, ranges: ReturnType<typeof byLength>}} Accuracy */
+/** @typedef {{update: number, pairs: number, exact: number, bleu: number | null, ranges: (ReturnType<typeof byLength>[number] & {bleu: number | null})[]}} Accuracy BLEU of words; null if tokens are characters */
 /** @typedef {{losses: Loss[], snapshots: Snapshot[], accuracies: Accuracy[], error?: string, file?: Uint8Array<ArrayBuffer>}} News `file`: a checkpoint */
 
 const CLIP = 1;
@@ -46,13 +47,19 @@ function begin({ task, text: pairs, seed, rate, forcing, mechanism, example, lan
   }
   /** @returns {Accuracy} */
   function accuracy() {
-    const written = model.write(heldOut, data.most).map(({ tokens }) => text(tokens).join(" "));
-    const exact = data.held.map((pair, i) => written[i] === pair.target.join(" "));
+    const written = model.write(heldOut, data.most).map(({ tokens }) => text(tokens));
+    const exact = data.held.map((pair, i) => written[i].join(" ") === pair.target.join(" "));
+    const bleuOf = (/** @type {number} */ low, /** @type {number} */ high) => {
+      const of = [...data.held.keys()].filter(
+        (i) => low <= data.held[i].source.length && data.held[i].source.length <= high,
+      );
+      const [hypotheses, references] = [of.map((i) => written[i]), of.map((i) => data.held[i].target)];
+      return data.joined ? bleu(hypotheses, references) : null;
+    };
     return {
-      update: updates,
-      pairs: exact.length,
-      exact: exact.filter(Boolean).length / exact.length,
-      ranges: byLength(data.held, exact),
+      ...{ update: updates, pairs: exact.length, exact: exact.filter(Boolean).length / exact.length },
+      bleu: bleuOf(0, Infinity),
+      ranges: byLength(data.held, exact).map((range) => ({ ...range, bleu: bleuOf(range.low, range.high) })),
     };
   }
   return {

@@ -31,6 +31,10 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def seed(text: str) -> int:
+    return 0 if text == "0" else positive(text)
+
+
 def add_decoding_options(parser: Parser) -> None:
     """The options of commands that write translations: limits, search and sampling."""
     add_device_options(parser)
@@ -47,7 +51,7 @@ def add_decoding_options(parser: Parser) -> None:
     add("--top-p", type=float, metavar="P", help="sample each token from the likeliest with this total probability")
     add(
         "--seed",
-        type=positive,
+        type=seed,
         metavar="N",
         help="with --temperature, --top-k or --top-p: the random seed (default: 1)",
     )

@@ -49,7 +49,7 @@ def test_the_sets_depend_on_text_and_seed_alone(tmp_path: Path) -> None:
     """The pairs of the test set are named here: they must be the same on every machine, in any order."""
     pairs = [(f"Satz {n}", f"sentence {n}") for n in range(99)]
     assert split(write(tmp_path, pairs), tmp_path / "a") == 0
-    assert split(write(tmp_path, pairs), tmp_path / "c", "--seed", "2") == 0
+    assert split(write(tmp_path, pairs), tmp_path / "c", "--seed", "0") == 0
     assert split(write(tmp_path, random.Random(1).sample(pairs, len(pairs))), tmp_path / "b") == 0
     first, again, another = (read(tmp_path / name) for name in "abc")
     assert {name: set(lines) for name, lines in first.items()} == {name: set(lines) for name, lines in again.items()}

@@ -7,7 +7,7 @@ import argparse
 import re
 from pathlib import Path
 
-from nmt.commands.options import Parser, positive
+from nmt.commands.options import Parser, positive, seed
 from nmt.config.yaml_text import in_yaml
 from nmt.system.errors import UserError
 from nmt.system.wording import counted
@@ -21,7 +21,7 @@ def parser() -> Parser:
     add("--output", type=Path, required=True, metavar="FOLDER", help="where the six files are written")
     add("--validation", type=positive, default=1000, metavar="N", help="pairs in the validation set (default: 1000)")
     add("--test", type=positive, default=1000, metavar="N", help="pairs in the test set (default: 1000)")
-    add("--seed", type=positive, default=1, metavar="N", help="seed of the random sets (default: 1)")
+    add("--seed", type=seed, default=1, metavar="N", help="seed of the random sets (default: 1)")
     return parser
 
 

@@ -21,7 +21,7 @@ import { COMMON, fromHash, settingsOf, toHash } from "./settings.js";
 /** @import { Chosen, Kind } from "./settings.js" */
 
 const AHEAD = 20; // updates by which one model may be ahead of the other
-const REDRAWN_MS = 120; // drawing more often would take time from training
+const [REDRAWN_MS, CURVES_MS] = [120, 500]; // drawing more often would take time from training
 const [SECOND] = fromHash("#model=none").models;
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const [play, moment, example] = [at("play"), at("moment"), at("example")];
@@ -45,6 +45,7 @@ let playing = false;
 let goal = 0; // the updates that all models may do while nothing plays
 let follows = true; // whether the slider stays at the last moment
 let drawing = false;
+let curvesDrawn = 0;
 
 const last = () => Math.max(0, ...models.map(({ updates }) => updates()));
 
@@ -184,6 +185,9 @@ function draw() {
   const pair = data.held[Number(examples.value || 0)];
   at("reference").textContent = `→ ${pair.target.join(data.joined)}`;
   for (const model of models) model.draw(update, pair, data.joined);
+  const now = performance.now();
+  if (playing && now < curvesDrawn + CURVES_MS) return;
+  curvesDrawn = now;
   const curves = (/** @type {string} */ title, /** @type {"loss" | "norm"} */ of) => {
     const series = models.map(({ name, losses }, colour) => ({ name, colour, points: curve(losses, of) }));
     return chart({ title, x: "updates", series, zero: true });

@@ -2,10 +2,10 @@
 /** One model on the page: its controls, its thread, its matrix, what it writes, how often it is right. */
 
 import { element, scrolling } from "../../page/static/elements.js";
-import { heatMap } from "../../page/static/heat.js";
 import { controls } from "./controls.js";
 import { SPACE } from "./engine/tasks.js";
 import { open, save } from "./files.js";
+import { matrixIn } from "./matrix.js";
 import { pictures, table } from "./report.js";
 import { mechanismOf, nameOf, used } from "./settings.js";
 
@@ -28,6 +28,9 @@ export function modelView(chosen, index, calls, pairs, opened) {
   const { hear } = calls;
   const kind = chosen.models[index];
   const { place, matrix, written, exact, keep } = parts(chosen, index, calls, opened);
+  const drawMatrix = matrixIn(matrix);
+  /** @type {Snapshot | null} */
+  let drawn = null;
   /** @type {Loss[]} */
   const losses = [];
   /** @type {Snapshot[]} */
@@ -73,13 +76,14 @@ export function modelView(chosen, index, calls, pairs, opened) {
      * @param {string} joined */
     draw(update, pair, joined) {
       const shown = snapshots.findLast((one) => one.update <= update) ?? snapshots[0];
-      if (!shown) return;
+      if (!shown || shown === drawn) return;
+      drawn = shown;
       written.textContent = shown.written || "(nothing)";
       written.classList.toggle("right", shown.written === pair.target.join(joined));
       if (!shown.weights) return matrix.replaceChildren(element("p", "empty", "No attention: there is no matrix."));
       const units = (/** @type {string[]} */ tokens) =>
         [...tokens, "(end)"].map((token) => ({ label: token === SPACE ? "␣" : token }));
-      heatMap(matrix, { source: units(pair.source), target: units(pair.target), matrix: shown.weights, most: 26 });
+      drawMatrix(units(pair.source), units(pair.target), shown.weights);
     },
   };
 }

@@ -143,5 +143,8 @@ def make_attention(
         scope = scope_kind(score_query, score=of_segments, ends=segment_ends)  # type: ignore[call-arg]
     else:
         scope = scope_kind(score_query, **config.options("scope"))
+    if config.monotonic is not None:
+        of_chunks = kind(score_query, score_memory, **options) if config.monotonic.chunk > 1 else None
+        return cast(Attention, offered("monotonic").make(config, score, scope, of_chunks))
     scope.normalizer = NORMALIZERS[config.normalizer](**config.options("normalizer"))
     return Attention(score, scope, heads, hard=config.hard, key_value=config.key_value)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from nmt import addons
 from nmt.components import CELLS, NORMALIZERS, SCOPES, SCORES
 from nmt.registry import BelowOne, Count, Section, spelled
 
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
+if TYPE_CHECKING:
+    MonotonicConfig = Any
+else:  # without the add-on: null alone
+    MonotonicConfig = getattr(addons.offered("monotonic_config"), "MonotonicConfig", type(None))
 
 
 class AttentionConfig(Section):
@@ -37,6 +42,8 @@ class AttentionConfig(Section):
     """A single head projects queries, keys and values, too."""
     coverage: bool = False
     """The sum of a position's weights so far is a feature of its score."""
+    monotonic: MonotonicConfig | None = None
+    """Attention moves from left to right (an add-on)."""
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
@@ -49,7 +56,7 @@ class AttentionConfig(Section):
             unused["input_feeding"] = "with wiring: bahdanau; remove it, or set wiring to luong"
         if isinstance(heads := values.get("heads"), int) and heads > 1:
             unused["projected"] = f"with heads: {heads}, which are projected; remove it, or set heads to 1"
-        return unused
+        return unused | (MonotonicConfig.unused_beside() if values.get("monotonic") is not None else {})
 
     @model_validator(mode="after")
     def _variants_need_keys(self) -> Self:
@@ -59,6 +66,8 @@ class AttentionConfig(Section):
                 if value != default:
                     fix = f"set {field} to {spelled(default)}, or score to general"
                     raise ValueError(f"{field}: {spelled(value)} with score: {self.score}, which has no keys; {fix}")
+        if self.monotonic is not None:
+            self.monotonic.check(self)
         return self
 
 

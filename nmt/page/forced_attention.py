@@ -11,6 +11,7 @@ from torch import Tensor
 from nmt.decoding.ensemble import with_child
 from nmt.model.attention import Alignment, Attention, Memory
 from nmt.model.seq2seq import Seq2Seq
+from nmt.system.errors import UserError
 
 
 class ForcedAttention(Attention):
@@ -60,4 +61,6 @@ def forced_by(model: Seq2Seq, table: Int[Tensor, " L"]) -> Seq2Seq:
     attention = model.decoder.attention
     if not isinstance(attention, Attention):
         raise ValueError("this model has no attention that could be forced")
+    if attention.coverage and attention.score.coverage is None:
+        raise UserError("monotonic attention cannot be forced: leave that out (nmt explain: --forced 0)")
     return with_child(model, "decoder", with_child(model.decoder, "attention", ForcedAttention(attention, table)))

@@ -129,7 +129,7 @@ def attention_traces(
             joined[i].cpu(),
             None if local is None else centres[:, i].cpu(),
             None if local is None else local.window,
-            None if coverage is None else coverage[0, i].cpu(),
+            None if coverage is None or attention.score.coverage is None else coverage[0, i].cpu(),
         )
         for i in range(len(queries))
     ]

@@ -16,8 +16,8 @@ class MinimumRiskConfig(Section):
 
     estimator: Literal["minimum_risk", "reinforce"] = "minimum_risk"
     """`minimum_risk`: the expected cost over the reference and the distinct samples, with normalised probabilities
-    (Shen et al. 2016, equation 9). `reinforce`: the gradient of the expected cost over all translations (Ranzato et
-    al. 2016, section 3.1.1), with the other samples' mean score as the baseline."""
+    (Shen et al. 2016, section 3). `reinforce`: the gradient of the expected cost over all translations (Ranzato et
+    al. 2016, section 3.2.1), with the other samples' mean score as the baseline."""
     samples: Annotated[int, Field(ge=2, le=10_000, strict=True)] = 20
     """Translations sampled for each sentence in each update."""
     alpha: Positive = 0.005

@@ -71,8 +71,8 @@ def expected_cost(
 ) -> Float[Tensor, ""]:
     """What has the gradient of a sentence's expected cost, from the reference and samples of it, in this order.
 
-    `minimum_risk`: Σ_y Q(y) (1 − score(y)), where Q(y) = P(y)^α / Σ_y' P(y')^α (Shen et al. 2016, equations 9 and 10).
-    `reinforce`: −1/K Σ_k (score_k − b_k) log P(y_k) of the samples alone (Ranzato et al. 2016, equation 11), where the
+    `minimum_risk`: Σ_y Q(y) (1 − score(y)), where Q(y) = P(y)^α / Σ_y' P(y')^α (Shen et al. 2016, section 3).
+    `reinforce`: −1/K Σ_k (score_k − b_k) log P(y_k) of the samples alone (Ranzato et al. 2016, section 3.2.1). The
     baseline b_k is the mean score of the other samples: it does not depend on y_k, so the gradient is not biased.
     """
     if settings.estimator == "minimum_risk":

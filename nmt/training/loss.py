@@ -32,8 +32,7 @@ class Loss(NamedTuple):
 class BatchLoss(nn.Module):
     """The loss of a batch, summed over its target tokens. A module, because DistributedDataParallel needs one.
 
-    `guidance` is a further loss, of the attention weights beside the links of a batch, if it has them, after so many
-    updates. `objective`, if given, computes another loss in the place of this one.
+    `guidance` adds a loss of attention weights and a batch's links, after so many updates. `objective` replaces it all.
     """
 
     global_step = 0
@@ -42,10 +41,8 @@ class BatchLoss(nn.Module):
         self, model: Seq2Seq, smoothing: float, guidance: Guidance | None = None, objective: Objective | None = None
     ) -> None:
         super().__init__()
-        self.model = model
-        self.smoothing = smoothing
-        self.guidance = guidance
-        self.objective = objective
+        self.model, self.smoothing = model, smoothing
+        self.guidance, self.objective = guidance, objective
 
     def forward(self, batch: Batch | None, teacher_forcing_mask: Bool[Tensor, "B T"] | None = None) -> Loss:
         """The loss; of no batch 0, with a gradient of 0 for all weights."""
@@ -54,9 +51,8 @@ class BatchLoss(nn.Module):
             return Loss(zero, zero.detach())
         if self.objective is not None:
             return self.objective(self, batch)
-        positions = batch.loss_positions  # computed on the CPU: a GPU's count would have to be waited for
-        device = self.model.device
-        positions, batch = send(positions, device), batch.to(device)
+        device = self.model.device  # the positions are counted on the CPU, which would have to wait for a GPU's count
+        positions, batch = send(batch.loss_positions, device), batch.to(device)
         if teacher_forcing_mask is not None:
             teacher_forcing_mask = teacher_forcing_mask.to(device)
         features, alignment = self.model(

@@ -39,7 +39,7 @@ def minimum_risk(*overrides: str) -> list[str]:
 
 
 def test_minimum_risk_has_the_gradient_of_its_formula() -> None:
-    """Over all translations of up to two words: against finite differences of Shen et al.'s equations 9 and 10."""
+    """Over all translations of up to two words: against finite differences (Shen et al. 2016, section 3)."""
     model, codec = tiny_model(ATTENTIVE), tiny_codecs()[1]
     source = [4, 9, 11]
     reference = [10, 4]

@@ -10,7 +10,7 @@ from nmt.variants.linear import LinearCell
 
 
 class SSRUCell(LinearCell):
-    """f = σ(W_f x); c' = f ∘ c + (1 − f) ∘ W x; h' = ReLU(c') (Kim et al. 2019, section 3.1)."""
+    """f = σ(W_f x); c' = f ∘ c + (1 − f) ∘ W x; h' = ReLU(c') (Kim et al. 2019)."""
 
     name, gates, states = "ssru", 2, 2
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 from nmt.addons import offered
@@ -19,14 +18,14 @@ SHARED = (
     *("chart.js", "drawing.js", "elements.js", "heat.js"),
     *("icon.svg", "page.css", "theme.js", "theme_button.js", "vendor"),
 )
-CAPTIONS, LONGEST = 1000, 7  # pairs, and words of a side
+LONGEST = 8  # words of a caption
 
 
 def captions() -> Iterator[str]:
     """Short pairs of the sample corpus, a line each, with a tab between German and English."""
     sides = [(SAMPLE / f"train.{code}").read_text(encoding="utf-8").splitlines() for code in ("de", "en")]
     short = (pair for pair in zip(*sides, strict=True) if max(len(side.split()) for side in pair) <= LONGEST)
-    return ("\t".join(pair) + "\n" for pair in islice(dict.fromkeys(short), CAPTIONS))
+    return ("\t".join(pair) + "\n" for pair in dict.fromkeys(short))
 
 
 def write_playground(folder: Path) -> None:

@@ -194,7 +194,7 @@ function draw() {
   };
   at("curves").replaceChildren(
     curves("Loss per token, in nats", "loss"),
-    curves("Gradient norm, limited to 1 for the update", "norm"),
+    curves("Gradient norm (limited to 1)", "norm"),
   );
 }
 

@@ -28,9 +28,7 @@ export function modelView(chosen, index, calls, pairs, opened) {
   const { hear } = calls;
   const kind = chosen.models[index];
   const { place, matrix, written, exact, keep } = parts(chosen, index, calls, opened);
-  const drawMatrix = matrixIn(matrix);
-  /** @type {Snapshot | null} */
-  let drawn = null;
+  const display = displayIn(matrix, written);
   /** @type {Loss[]} */
   const losses = [];
   /** @type {Snapshot[]} */
@@ -76,15 +74,26 @@ export function modelView(chosen, index, calls, pairs, opened) {
      * @param {string} joined */
     draw(update, pair, joined) {
       const shown = snapshots.findLast((one) => one.update <= update) ?? snapshots[0];
-      if (!shown || shown === drawn) return;
-      drawn = shown;
-      written.textContent = shown.written || "(nothing)";
-      written.classList.toggle("right", shown.written === pair.target.join(joined));
-      if (!shown.weights) return matrix.replaceChildren(element("p", "empty", "No attention: there is no matrix."));
-      const units = (/** @type {string[]} */ tokens) =>
-        [...tokens, "(end)"].map((token) => ({ label: token === SPACE ? "␣" : token }));
-      drawMatrix(units(pair.source), units(pair.target), shown.weights);
+      if (shown) display(shown, pair, joined);
     },
+  };
+}
+
+/** Shows a snapshot, unless it is shown already. @param {HTMLElement} matrix @param {HTMLElement} written */
+function displayIn(matrix, written) {
+  const drawMatrix = matrixIn(matrix);
+  /** @type {Snapshot | null} */
+  let drawn = null;
+  const units = (/** @type {string[]} */ tokens) =>
+    [...tokens, "(end)"].map((token) => ({ label: token === SPACE ? "␣" : token }));
+
+  return (/** @type {Snapshot} */ shown, /** @type {Pair} */ pair, /** @type {string} */ joined) => {
+    if (shown === drawn) return;
+    drawn = shown;
+    written.textContent = shown.written || "(nothing)";
+    written.classList.toggle("right", shown.written === pair.target.join(joined));
+    if (shown.weights) drawMatrix(units(pair.source), units(pair.target), shown.weights);
+    else matrix.replaceChildren(element("p", "empty", "No attention: there is no matrix."));
   };
 }
 

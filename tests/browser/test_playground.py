@@ -67,11 +67,36 @@ def test_it_learns_to_reverse_and_shows_how_the_matrix_became_sharp(open_playgro
     page.get_by_role("button", name="Pause").click()
     expect(page.locator(".written.right")).to_be_visible()
     assert sharpness(page) > 0.5
-    page.get_by_label("Moment").fill("0")
+    page.get_by_label("History").fill("0")
     expect(page.locator("#shown")).to_have_text("after 0 updates")
+    expect(page.locator(".exact")).to_contain_text("after 0 updates")
     assert sharpness(page) < 0.3
     for chart in page.locator("#curves svg").all():
         assert "nothing yet" not in str(chart.get_attribute("aria-label"))
+
+
+def test_the_last_example_that_is_chosen_is_shown(open_playground: Opener) -> None:
+    """Also where snapshots of an earlier one are still on their way."""
+    page = open_playground("#task=reverse&seed=2")
+    train(page)
+    expect(page.locator("#updates")).to_contain_text(re.compile(r"^\d{3,} updates"), timeout=60_000)
+    page.get_by_label("History").fill("3")
+    page.evaluate("""() => {
+      const [select] = document.querySelectorAll("#example");
+      for (const place of [40, 90, 60]) {
+        select.selectedIndex = place;
+        select.dispatchEvent(new Event("change"));
+      }
+    }""")
+    word = page.locator("#example option").nth(60).inner_text()
+    expect(page.locator("svg.heat")).to_contain_text(word)
+    expect(page.get_by_role("status")).to_have_text("")
+
+
+def test_unknown_settings_of_the_address_are_named(open_playground: Opener) -> None:
+    page = open_playground("#task=foo&seed=2&model=none&colour=red")
+    expect(page.get_by_role("status")).to_have_text("Ignored in the address, as unknown here: task, colour.")
+    expect(page.get_by_label("Seed")).to_have_value("2")
 
 
 def test_two_models_train_on_the_same_batches_step_by_step(open_playground: Opener) -> None:
@@ -80,7 +105,7 @@ def test_two_models_train_on_the_same_batches_step_by_step(open_playground: Open
     for count in (1, 2):
         page.get_by_role("button", name="One update").click()
         expect(page.locator("#updates")).to_contain_text(f"{count} update")
-    expect(page.locator("#models .empty")).to_have_text("No attention: there is no matrix.")
+    expect(page.locator("#models .empty")).to_contain_text("No attention, and no matrix")
     train(page)
     expect(page.locator("#updates")).to_contain_text(re.compile(r"^([5-9]\d|\d{3}) updates"), timeout=60_000)
     page.get_by_role("button", name="Back to the start").click()
@@ -148,7 +173,7 @@ def test_a_report_has_all_that_is_seen_and_needs_nothing_else(open_playground: O
     page.goto(file.as_uri())
     expect(page.locator("h1")).to_have_text("Attention, trained to write out a date")
     expect(page.locator("h2")).to_have_text(["Bahdanau, dot, global", "no attention"])
-    assert "1 update of 32 pairs" in page.inner_text("body")
+    assert "1 update, 32 pairs each" in page.inner_text("body")
     assert page.locator("svg").count() == 3  # two curves, and a matrix
     assert_in_nobodys_way(page)
 
@@ -156,18 +181,18 @@ def test_a_report_has_all_that_is_seen_and_needs_nothing_else(open_playground: O
 def test_captions_and_pasted_pairs(open_playground: Opener) -> None:
     page = open_playground("#task=pairs&hidden=16")
     expect(page.locator(".exact")).to_contain_text(re.compile(r"of 100 held-out examples, BLEU \d"))
-    assert page.get_by_label("Pairs, a line each").input_value() == "".join(captions())
-    page.get_by_label("Pairs, a line each").fill("eins\tone\n")
+    assert page.get_by_label("Pairs, at least 20").input_value() == "".join(captions())
+    page.get_by_label("Pairs, at least 20").fill("eins\tone\n")
     page.get_by_role("button", name="Use these pairs").click()
-    expect(page.get_by_role("status")).to_have_text("There are 1 different pairs: at least 20 are needed.")
-    page.get_by_label("Pairs, a line each").fill("".join(f"das {i}\tthe {i}\n" for i in range(30)))
+    expect(page.get_by_role("status")).to_have_text("At least 20 different pairs are needed: paste more (here: 1).")
+    page.get_by_label("Pairs, at least 20").fill("".join(f"das {i}\tthe {i}\n" for i in range(30)))
     page.get_by_role("button", name="Use these pairs").click()
     expect(page.locator(".exact")).to_contain_text("of 3 held-out")
     page.get_by_role("button", name="One update").click()
-    expect(page.locator("#updates")).to_have_text("1 update of 32 pairs")
+    expect(page.locator("#updates")).to_have_text("1 update, 32 pairs each")
     page.reload()
     expect(page.locator(".exact")).to_contain_text("of 3 held-out")
-    assert page.get_by_label("Pairs, a line each").input_value().startswith("das 0\tthe 0\n")
+    assert page.get_by_label("Pairs, at least 20").input_value().startswith("das 0\tthe 0\n")
     many = "".join(f"{i * i * 7919 % 10007} {i}\t{i * 104729 % 9973} {i}\n" for i in range(3000))
     page.evaluate("many => { document.getElementById('pairs').value = many; }", many)
     page.get_by_role("button", name="Use these pairs").click()
@@ -187,7 +212,7 @@ def test_it_loads_once_is_small_and_then_works_without_a_network(browser: Browse
     page.goto(address)
     expect(page.locator(".exact")).to_contain_text("after 0 updates")
     page.get_by_role("button", name="One update").click()
-    expect(page.locator("#updates")).to_have_text("1 update of 32 pairs")
+    expect(page.locator("#updates")).to_have_text("1 update, 32 pairs each")
     context.close()
 
 

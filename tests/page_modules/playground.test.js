@@ -7,7 +7,7 @@ import { makeModel } from "../../nmt/playground/static/engine/model.js";
 import { generatorOf, normal } from "../../nmt/playground/static/engine/random.js";
 import { EOS, pairsOf, TASKS, UNK } from "../../nmt/playground/static/engine/tasks.js";
 import { EXPERIMENTS } from "../../nmt/playground/static/experiments.js";
-import { fromHash, mechanismOf, nameOf, toHash } from "../../nmt/playground/static/settings.js";
+import { fromHash, mechanismOf, nameOf, toHash, unknown } from "../../nmt/playground/static/settings.js";
 
 test("an address has all settings, and what it does not know is left out", () => {
   const hash =
@@ -29,7 +29,12 @@ test("an address has pairs of one's own, unless they are too long for it", async
   const hash = toHash({ ...fromHash("#task=pairs"), pairs });
   assert.equal(await unpacked(fromHash(hash).pairs), text);
   await assert.rejects(unpacked(pairs.slice(5)));
-  assert.ok(!toHash({ ...fromHash("#task=pairs"), pairs: "x".repeat(MOST + 1) }).includes("pairs=x"));
+  assert.ok(
+    !toHash({
+      ...fromHash("#task=pairs"),
+      pairs: "x".repeat(MOST + 1),
+    }).includes("pairs=x"),
+  );
 });
 
 test("the experiments set what they say", () => {
@@ -37,6 +42,17 @@ test("the experiments set what they say", () => {
     const written = new URLSearchParams(toHash(fromHash(hash)).slice(1));
     for (const [name, value] of new URLSearchParams(hash)) assert.ok(written.getAll(name).includes(value), hash);
   }
+});
+
+test("an address says which of its settings are unknown", () => {
+  for (const { hash } of EXPERIMENTS) assert.deepEqual(unknown(`#${hash}`), []);
+  assert.deepEqual(unknown(toHash(fromHash(""))), []);
+  assert.deepEqual(unknown("#task=foo&seed=-1&model=none&model=xyz.abc&colour=2&rate=0.03"), [
+    "task",
+    "seed",
+    "model",
+    "colour",
+  ]);
 });
 
 test("a date is written out, a word reversed", () => {
@@ -84,16 +100,19 @@ test("pairs of one's own are split into words, and one in ten is held out", () =
   for (const { source } of data.held) assert.ok(!trained.has(source[5]), source[5]);
   assert.deepEqual(data.batch(2), dataOf("pairs", 1, text).batch(2));
   for (const [wrong, message] of [
-    ["a\tb\nc", /^Error: Line 2 has not two sentences/],
-    ["a\tb\tc", /^Error: Line 1 has not two/],
-    ["a\tb", /^Error: There are 1 different pairs/],
+    ["a\tb\nc", /^Error: Line 2 does not have two/],
+    ["a\tb\tc", /^Error: Line 1 does not have two/],
+    ["a\tb", /^Error: At least 20 different pairs/],
     [`${"a ".repeat(21)}\tb`, /^Error: Line 1 has more than 20/],
   ])
     assert.throws(() => pairsOf(wrong), message);
 });
 
 test("each length is in one range", () => {
-  const pairs = [2, 9, 9, 9, 4, 4, 5, 7].map((length) => ({ source: Array(length).fill("a"), target: [] }));
+  const pairs = [2, 9, 9, 9, 4, 4, 5, 7].map((length) => ({
+    source: Array(length).fill("a"),
+    target: [],
+  }));
   const exact = pairs.map(({ source }) => source.length < 9);
   const ranges = byLength(pairs, exact);
   assert.deepEqual(ranges, [
@@ -114,7 +133,10 @@ test("numbers of N(0, 1) have its mean and variance, and a generator its seed", 
 
 test("a model learns to reverse words that it has not seen", () => {
   const data = dataOf("reverse", 1);
-  const sizes = { sourceTypes: data.source.tokens.length, targetTypes: data.target.tokens.length };
+  const sizes = {
+    sourceTypes: data.source.tokens.length,
+    targetTypes: data.target.tokens.length,
+  };
   const settings = fromHash("#task=reverse");
   const model = makeModel({ ...mechanismOf(settings, settings.models[0]), ...sizes }, 1);
   for (let update = 0; update < 250; update++) {

@@ -10,12 +10,12 @@ export const EXPERIMENTS = [
   {
     title: "The diagonal appears",
     hash: `task=reverse&model=${ATTENTION}`,
-    says: "Train, and watch the matrix: it is grey, then a line from one corner to the other, each letter read when it is written. Move the slider to the moment when the loss begins to fall, and compare.",
+    says: "Train, and watch the matrix: it is even at first, then a line from one corner to the other, each letter read when it is written. Move the slider to the moment when the loss begins to fall, and compare.",
   },
   {
     title: "Why attention",
     hash: `task=reverse&model=${ATTENTION}&model=none`,
-    says: "Both models get the same batches. Compare the lengths: without attention, all letters must pass through one state, and long words are learnt last.",
+    says: "Both models get the same batches. Train for 900 updates, and compare the exact matches by length: without attention, the whole word must fit into one vector of fixed size, and long words fail.",
   },
   {
     title: "Before or after the step",

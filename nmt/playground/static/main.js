@@ -13,7 +13,7 @@ import { EXPERIMENTS } from "./experiments.js";
 import { save } from "./files.js";
 import { modelView } from "./model_view.js";
 import { pictures, report } from "./report.js";
-import { COMMON, fromHash, settingsOf, toHash } from "./settings.js";
+import { COMMON, fromHash, settingsOf, toHash, unknown } from "./settings.js";
 
 /** @import { Data } from "./engine/data.js" */
 /** @import { Loss } from "./engine/worker.js" */
@@ -75,6 +75,8 @@ function choose(settings) {
   at("task").replaceChildren(controls("all", COMMON.slice(0, 1), chosen, change));
   at("common").replaceChildren(controls("all", COMMON.slice(1), chosen, change));
   at("other").hidden = chosen.models.length > 1;
+  const experiment = EXPERIMENTS.find(({ hash }) => toHash(fromHash(hash)) === toHash(chosen));
+  at("experiment").textContent = experiment ? `${experiment.title}: ${experiment.says}` : "";
   data = next;
   if (!same) {
     const text = (/** @type {number} */ i) => data.held[i].source.join(data.joined).replaceAll(SPACE, " ");
@@ -82,6 +84,13 @@ function choose(settings) {
     examples.replaceChildren(...longest.map((i) => new Option(text(i), String(i))));
   }
   restart();
+}
+
+/** The settings of the page's address. */
+function chooseAddress() {
+  const ignored = unknown(location.hash);
+  choose(fromHash(location.hash));
+  if (ignored.length) at("status").textContent = `Ignored in the address, as unknown here: ${ignored.join(", ")}.`;
 }
 
 function restart() {
@@ -180,7 +189,7 @@ function draw() {
   slider.max = String(most);
   if (follows) slider.value = String(most);
   const update = Number(slider.value);
-  at("updates").textContent = `${counted(most)} of 32 pairs`;
+  at("updates").textContent = `${counted(most)}, 32 pairs each`;
   at("shown").textContent = `after ${counted(update)}`;
   const pair = data.held[Number(examples.value || 0)];
   at("reference").textContent = `→ ${pair.target.join(data.joined)}`;
@@ -194,7 +203,7 @@ function draw() {
   };
   at("curves").replaceChildren(
     curves("Loss per token, in nats", "loss"),
-    curves("Gradient norm (limited to 1)", "norm"),
+    curves("Gradient norm, before it is limited to 1", "norm"),
   );
 }
 
@@ -215,6 +224,8 @@ function legend() {
 }
 
 function saveReport() {
+  setPlaying(false);
+  draw();
   const pair = data.held[Number(examples.value || 0)];
   const facts = [
     `Made with ${location.href} on ${new Date().toLocaleDateString("en", { dateStyle: "long" })}.`,
@@ -254,15 +265,19 @@ examples.addEventListener("change", () => {
 });
 addEventListener("hashchange", () => {
   if (toHash(fromHash(location.hash)) === toHash(chosen)) return;
-  choose(fromHash(location.hash));
+  chooseAddress();
 });
 for (const { title, hash, says } of EXPERIMENTS) {
   const item = element("li");
   const link = /** @type {HTMLAnchorElement} */ (element("a", "", title));
   link.href = `#${hash}`;
+  link.addEventListener("click", () => {
+    /** @type {HTMLDetailsElement} */ (at("guided")).open = false;
+    examples.selectedIndex = 0; // the longest
+  });
   item.append(link, element("p", "", says));
   at("experiments").append(item);
 }
 themes();
-choose(chosen);
+chooseAddress();
 if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register("offline.js").catch(() => {});

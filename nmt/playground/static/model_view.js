@@ -33,16 +33,23 @@ export function modelView(chosen, index, calls, pairs, opened) {
   const losses = [];
   /** @type {Snapshot[]} */
   let snapshots = [];
-  const worker = new Worker(new URL("engine/worker.js", import.meta.url), { type: "module" });
+  /** @type {Accuracy[]} */
+  const accuracies = [];
+  /** @type {Accuracy | null} */
+  let counted = null; // that is shown
+  let watched = 0; // the example whose snapshots are wanted
+  const worker = new Worker(new URL("engine/worker.js", import.meta.url), {
+    type: "module",
+  });
   const send = (/** @type {Order} */ order) => worker.postMessage(order);
   keep.addEventListener("click", () => send({ kind: "save" }));
   worker.addEventListener("error", () => hear(NO_WORKER));
   worker.addEventListener("message", (/** @type {MessageEvent<News>} */ { data: news }) => {
     losses.push(...news.losses);
-    snapshots.push(...news.snapshots);
+    snapshots.push(...news.snapshots.filter(({ example }) => example === watched));
     if (snapshots.length > MOST) snapshots = snapshots.filter((_, i) => i % 2 === 0 || i === snapshots.length - 1);
     if (news.file) save(`playground-${chosen.task}.safetensors`, news.file, "application/octet-stream");
-    if (news.accuracies.length) exact.replaceChildren(...accuracy(news.accuracies[news.accuracies.length - 1]));
+    accuracies.push(...news.accuracies);
     hear(news.error ?? "");
   });
   return {
@@ -59,22 +66,38 @@ export function modelView(chosen, index, calls, pairs, opened) {
     close: () => worker.terminate(),
     /** @param {number} example */
     start(example) {
+      watched = example;
       const { task, seed, rate, forcing } = chosen;
       const [mechanism, from] = [mechanismOf(chosen, kind), opened?.start ?? null];
-      send({ kind: "start", task, ...pairs, seed, rate, forcing, mechanism, example, from });
+      send({
+        kind: "start",
+        task,
+        ...pairs,
+        seed,
+        rate,
+        forcing,
+        mechanism,
+        example,
+        from,
+      });
     },
     /** @param {number} update */
     until: (update) => send({ kind: "until", update }),
     /** @param {number} example */
     show(example) {
       snapshots = [];
+      watched = example;
       send({ kind: "example", example });
     },
-    /** The matrix and the text of the last moment up to an update. @param {number} update @param {Pair} pair
-     * @param {string} joined */
+    /** The matrix, the text and the exact matches as they last were up to an update.
+     * @param {number} update @param {Pair} pair @param {string} joined */
     draw(update, pair, joined) {
       const shown = snapshots.findLast((one) => one.update <= update) ?? snapshots[0];
       if (shown) display(shown, pair, joined);
+      const last = accuracies.findLast((one) => one.update <= update);
+      if (!last || last === counted) return;
+      counted = last;
+      exact.replaceChildren(...accuracy(last));
     },
   };
 }
@@ -85,7 +108,9 @@ function displayIn(matrix, written) {
   /** @type {Snapshot | null} */
   let drawn = null;
   const units = (/** @type {string[]} */ tokens) =>
-    [...tokens, "(end)"].map((token) => ({ label: token === SPACE ? "␣" : token }));
+    [...tokens, "(end)"].map((token) => ({
+      label: token === SPACE ? "␣" : token,
+    }));
 
   return (/** @type {Snapshot} */ shown, /** @type {Pair} */ pair, /** @type {string} */ joined) => {
     if (shown === drawn) return;
@@ -93,7 +118,14 @@ function displayIn(matrix, written) {
     written.textContent = shown.written || "(nothing)";
     written.classList.toggle("right", shown.written === pair.target.join(joined));
     if (shown.weights) drawMatrix(units(pair.source), units(pair.target), shown.weights);
-    else matrix.replaceChildren(element("p", "empty", "No attention: there is no matrix."));
+    else
+      matrix.replaceChildren(
+        element(
+          "p",
+          "empty",
+          "No attention, and no matrix: all that the decoder has of the input is one vector of fixed size.",
+        ),
+      );
   };
 }
 

@@ -138,6 +138,16 @@ export function fromHash(hash) {
   return /** @type {any} */ ({ ...common, models, pairs: given.get("pairs") ?? "" });
 }
 
+/** The names of settings in an address that this page does not know. @param {string} hash */
+export function unknown(hash) {
+  const [given, kept] = [hash, toHash(fromHash(hash))].map((one) => new URLSearchParams(one.replace(/^#/, "")));
+  const isKnown = (/** @type {string} */ name, /** @type {string} */ value) =>
+    name === "model"
+      ? value.split(".").every((part) => OWN.some(({ options }) => options.some(([option]) => option === part)))
+      : name === "pairs" || kept.get(name) === value;
+  return [...new Set([...given].filter(([name, value]) => !isKnown(name, value)).map(([name]) => name))];
+}
+
 /** The address's last part. Pairs that are too long for it are left out. @param {Chosen} chosen */
 export function toHash({ models, pairs, ...common }) {
   const parts = Object.entries(common).map(([name, value]) => `${name}=${value}`);

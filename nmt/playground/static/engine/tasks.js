@@ -15,15 +15,28 @@ function padded(sentences) {
   const length = Math.max(...sentences.map((ids) => ids.length)) + 1;
   const ids = new Int32Array(length * rows).fill(PAD);
   sentences.forEach((sentence, b) => [...sentence, EOS].forEach((id, t) => (ids[t * rows + b] = id)));
-  return { length, ids, lengths: Int32Array.from(sentences, (sentence) => sentence.length + 1) };
+  return {
+    length,
+    ids,
+    lengths: Int32Array.from(sentences, (sentence) => sentence.length + 1),
+  };
 }
 
 /** @param {number[][]} sources ids without the end @param {number[][]} targets @returns {Batch} */
 export function batchOf(sources, targets) {
   const [source, target] = [padded(sources), padded(targets)];
   return {
-    ...{ rows: sources.length, sourceLength: source.length, source: source.ids, sourceLengths: source.lengths },
-    ...{ targetLength: target.length, target: target.ids, targetLengths: target.lengths },
+    ...{
+      rows: sources.length,
+      sourceLength: source.length,
+      source: source.ids,
+      sourceLengths: source.lengths,
+    },
+    ...{
+      targetLength: target.length,
+      target: target.ids,
+      targetLengths: target.lengths,
+    },
     tokens: target.lengths.reduce((sum, length) => sum + length, 0),
   };
 }
@@ -56,7 +69,10 @@ const dates = {
     const name = MONTHS[month - 1];
     const forms = [`${day} ${name} ${year}`, `${day}. ${name} ${year}`, `${name} ${day}, ${year}`];
     const text = pick(random, [...forms, `${day}.${month}.${year}`, `${two(day)}.${two(month)}.${year}`]);
-    return { source: [...text.replaceAll(" ", SPACE)], target: [...`${year}-${two(month)}-${two(day)}`] };
+    return {
+      source: [...text.replaceAll(" ", SPACE)],
+      target: [...`${year}-${two(month)}-${two(day)}`],
+    };
   },
   joined: "",
   most: 14,
@@ -76,12 +92,13 @@ export function pairsOf(text) {
     if (!line.trim()) return;
     const [source, target, ...more] = line.split("\t").map(tokens);
     if (!source?.length || !target?.length || more.length)
-      throw new Error(`Line ${i + 1} has not two sentences with a tab between them.`);
+      throw new Error(`Line ${i + 1} does not have two sentences with a tab between them.`);
     if (Math.max(source.length, target.length) > LONGEST)
       throw new Error(`Line ${i + 1} has more than ${LONGEST} words and signs: leave it out, or shorten it.`);
     if (!pairs.has(source.join(" "))) pairs.set(source.join(" "), { source, target });
   });
-  if (pairs.size < FEWEST) throw new Error(`There are ${pairs.size} different pairs: at least ${FEWEST} are needed.`);
+  if (pairs.size < FEWEST)
+    throw new Error(`At least ${FEWEST} different pairs are needed: paste more (here: ${pairs.size}).`);
   return [...pairs.values()];
 }
 

@@ -13,7 +13,7 @@ import { EOS } from "./tasks.js";
 /** @typedef {Omit<Settings, "sourceTypes" | "targetTypes">} Mechanism */
 /** @typedef {{kind: "start", task: string, text: string, seed: number, rate: number, forcing: number, mechanism: Mechanism, example: number, languages: [string, string], from: Start | null} | {kind: "until", update: number} | {kind: "example", example: number} | {kind: "save"}} Order `from`: a checkpoint's model, where training begins */
 /** @typedef {{update: number, loss: number, norm: number}} Loss of an update's batch, and the norm of its gradient before it is limited */
-/** @typedef {{update: number, weights: number[][] | null, written: string}} Snapshot of the example: the weights while its reference is read, and what is written */
+/** @typedef {{update: number, example: number, weights: number[][] | null, written: string}} Snapshot of the example: the weights while its reference is read, and what is written */
 /** @typedef {{update: number, pairs: number, exact: number, bleu: number | null, ranges: (ReturnType<typeof byLength>[number] & {bleu: number | null})[]}} Accuracy BLEU of words; null if tokens are characters */
 /** @typedef {{losses: Loss[], snapshots: Snapshot[], accuracies: Accuracy[], error?: string, file?: Uint8Array<ArrayBuffer>}} News `file`: a checkpoint */
 
@@ -43,7 +43,8 @@ function begin({ task, text: pairs, seed, rate, forcing, mechanism, example, lan
   function snapshot() {
     const one = data.encoded([data.held[example]]);
     const [{ tokens }] = model.write(one, data.most);
-    return { update: updates, weights: model.read(one)?.[0] ?? null, written: text(tokens).join(data.joined) };
+    const [weights = null] = model.read(one) ?? [];
+    return { update: updates, example, weights, written: text(tokens).join(data.joined) };
   }
   /** @returns {Accuracy} */
   function accuracy() {

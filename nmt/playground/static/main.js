@@ -69,7 +69,7 @@ function choose(settings) {
   if (own) pairs.value = text ?? "";
   const same = settings.task === chosen.task && data && !own;
   chosen = settings;
-  if (toHash(fromHash(location.hash)) !== toHash(chosen)) history.replaceState(null, "", toHash(chosen));
+  if (location.hash !== toHash(chosen)) history.replaceState(null, "", toHash(chosen));
   const change = (/** @type {string} */ name, /** @type {string} */ value) =>
     keepingFocus(() => choose(/** @type {any} */ ({ ...chosen, [name]: value })));
   at("task").replaceChildren(controls("all", COMMON.slice(0, 1), chosen, change));
@@ -232,6 +232,7 @@ function saveReport() {
     `${at("updates").textContent}. The matrices are those ${at("shown").textContent}, of the held-out example:`,
     `${pair.source.join(data.joined).replaceAll(SPACE, " ")} ${at("reference").textContent}`,
   ];
+  if (models.length > 1) facts.push(`In the curves, ${models[0].name} is blue, and ${models[1].name} orange.`);
   const made = models.map((model) => model.facts());
   save(`playground-${chosen.task}.html`, report(chosen, facts, pictures(at("curves")), made), "text/html");
 }

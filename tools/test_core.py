@@ -55,7 +55,7 @@ COMMANDS = {
     "augment": "back-translate",
     "comparison": "compare",
 }
-COMMANDS |= {"comparison": "compare"} | {name: name for name in ("migrate", "course", "align", "clean")}
+COMMANDS |= {name: name for name in ("migrate", "course", "align", "clean")}
 CORE = [
     *("config", "data", "checkpoint", "test_imports.py", "decoding/test_translator.py", "commands/test_cli.py"),
     "training/test_update.py",

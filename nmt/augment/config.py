@@ -13,7 +13,7 @@ class AugmentConfig(Section):
 
     typos: Fraction | None = None
     """The probability of each of these changes to a source sentence: lower case; capitals; in German, ae, oe, ue and ss
-    for ä, ö, ü and ß; no last mark, no punctuation, or !, !!, !!! or ... at the end."""
+    for ä, ö, ü and ß; no mark at the end, no punctuation, or !, !!, !!! or ... at the end."""
     copying: Fraction | None = None
     """The share of training pairs in which a word and its translation are replaced by the same made-up name or number.
     This teaches the model to copy unknown words."""

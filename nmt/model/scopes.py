@@ -26,7 +26,7 @@ Lengths: TypeAlias = Int[Tensor, "*#B"]
 
 
 class Window(NamedTuple):
-    """What T queries attend to; without `positions` all W = S. A dimension of 1 is for all heads or queries."""
+    """What T queries attend to: without `positions`, all (W = S). A dimension of 1 is for all heads or queries."""
 
     inside: Bool[Tensor, "*BT W"]  # False: weight 0
     positions: Int[Tensor, "*B T W"] | None = None  # the source positions in the window
@@ -87,7 +87,7 @@ class LocalOptions:
     window: Count = 10
     """D: the number of source positions on each side of the centre."""
     narrow_from: Count = 60
-    """D before the first update, which narrows by a constant factor. Validation and search always use `window`."""
+    """D before training, which narrows it to `window` by a constant factor. Validation and search use `window`."""
     narrow_updates: StepCount = 800
     """The number of updates until D is `window`. 0: it is `window` from the start, as in the paper."""
 
@@ -156,7 +156,7 @@ class LocalPredictiveOptions(LocalOptions):
     initial_position: Literal["diagonal", "middle"] = "diagonal"
     """The centre before training: `diagonal`, source word t for target word t, or `middle`, as in equation 9."""
     fixed_above: Count = 20
-    """While D is above this, the centre does not learn: in a wide window, wrong centres cost nothing."""
+    """While D is above this, the centre stays where it begins: in a wide window, wrong centres cost nothing."""
 
 
 class LocalPredictiveScope(LocalScope):

@@ -8,9 +8,9 @@ _OPTIONS = {
     "min_length": (int, "N", "write at least N tokens"),
     "block_ngrams": (int, "N", "write no sequence of N tokens twice; 0: off"),
     "repetition_penalty": (float, "θ", "multiply log-probabilities of tokens already written by θ (Keskar et al.)"),
-    "coverage_penalty": (float, "β", "rank lower if source tokens are left without attention (Wu et al.)"),
+    "coverage_penalty": (float, "β", "rank hypotheses lower that leave source tokens without attention (Wu et al.)"),
     "diverse_groups": (int, "G", "diverse beam search with G groups (Vijayakumar et al.)"),
-    "diversity_strength": (float, "λ", "penalty, in nats, of a token per hypothesis of earlier groups with it"),
+    "diversity_strength": (float, "λ", "nats that a token loses for each hypothesis of earlier groups with it"),
 }
 NAMES = tuple(_OPTIONS)
 

@@ -84,7 +84,7 @@ def measure(page: Page, where: str, task: str) -> None:
     page.goto(f"{where}#task={task}")
     page.locator(".exact").first.wait_for()
     page.get_by_role("button", name="One update").click()
-    page.get_by_text(re.compile("^1 update of")).wait_for()
+    page.get_by_text(re.compile("^1 update,")).wait_for()
     first = page.evaluate("performance.now() / 1000")
     process = renderer(page)
     begin, cpu, drawn = time.perf_counter(), cpu_seconds(process), drawing_seconds(process)

@@ -60,6 +60,10 @@ test("what is no checkpoint, or no model of this page, is refused in one line", 
     ],
     [altered(({ config }) => (config.model.attention.heads = 2)), /model.attention.heads is 2/],
     [
+      altered(({ config }) => (config.model.attention.monotonic = { chunk: 2 })),
+      /model.attention.monotonic is {"chunk":2}: the page has null alone/,
+    ],
+    [
       altered(({ config }) => (config.data.source.tokenizer = "sentencepiece")),
       /data.source.tokenizer is sentencepiece/,
     ],

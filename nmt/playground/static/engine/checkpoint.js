@@ -27,7 +27,7 @@ const FIXED = {
   ),
   ...{ "model.encoder.self_attention": 0, "model.decoder.readout": "tanh", "model.attention.normalizer": "softmax" },
   ...{ "model.attention.hard": false, "model.attention.key_value": false, "model.attention.heads": 1 },
-  ...{ "model.attention.projected": false, "model.attention.coverage": false },
+  ...{ "model.attention.projected": false, "model.attention.coverage": false, "model.attention.monotonic": null },
 };
 const TOKENIZERS = ["char", "spacy", "whitespace"];
 
@@ -107,7 +107,8 @@ export function fromCheckpoint(file, settingsOf) {
 function checkFields(config) {
   const at = (/** @type {string} */ path) => path.split(".").reduce((section, name) => section?.[name], config);
   for (const [path, value] of Object.entries(FIXED))
-    if ((at(path) ?? value) !== value) throw new Error(`${path} is ${at(path)}: the page has ${value} alone.`);
+    if ((at(path) ?? value) !== value)
+      throw new Error(`${path} is ${JSON.stringify(at(path))}: the page has ${JSON.stringify(value)} alone.`);
   for (const [path, size] of /** @type {const} */ ([
     ["model.decoder.readout_size", at("model.embedding_size")],
     ["model.attention.size", at("model.decoder.hidden_size")],

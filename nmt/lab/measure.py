@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from nmt import addons
 from nmt.checkpoint import contents as checkpoint
 from nmt.config.run import Config
 from nmt.data.splits import split_paths
@@ -54,7 +55,7 @@ def measure(config: Config) -> Result:
     test_set = test_set_of(config)
     text, (alignment, sentence_accuracy) = test_set.text, _alignment(translator, test_set)
     hypotheses = [translation.text for translation in translator.translate(text.source, attention=False)]
-    examples = translator.examples(text.source, text.target)
+    examples, room = translator.examples(text.source, text.target), addons.offered("attention_statistics")
     events = read_events(folder_of(config))
     return Result(
         config=config,
@@ -64,6 +65,7 @@ def measure(config: Config) -> Result:
         perplexity=perplexity(mean_loss(loaded.model, examples, config.search.batch_size)),
         alignment=alignment,
         right_sentence=sentence_accuracy,
+        entropy=room.statistics(translator, text).get("entropy") if room else None,
         target_tokens_per_second=_speed(events),
         minutes=events[-1]["seconds"] / 60,
         machine=describe_machine(loaded.model.device),

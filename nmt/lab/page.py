@@ -99,12 +99,14 @@ def _setting(
         "- Perplexity: per target token of the test set, including the end of the sentence",
         "- Target tokens/s: median during training; minutes: training and validation",
     ]
-    if any(result.alignment is not None for result in results):
+    if _any(results, "alignment"):
         lines.append(
             "- AER: alignment error rate (Och and Ney 2003) when each word of the reference is linked to the source "
             "word with the largest attention weight; none without attention"
         )
-    if any(result.right_sentence is not None for result in results):
+    if _any(results, "entropy"):
+        lines.append("- Entropy: bits of a step's attention weights while the reference is read")
+    if _any(results, "right_sentence"):
         lines.append(
             "- Right sentence: of sources with several sentences, how often the one with the most weight is one that "
             "the word of the reference is linked to"
@@ -121,9 +123,8 @@ def _runs(compared: Sequence[Mechanism]) -> list[str]:
     if len(seeds) == 1:
         return [f"Each model was trained once, with seed {seeds[0]}; {differ}."]
     lines = [
-        f"Each mechanism was trained with the seeds {', '.join(map(str, seeds))}; {differ}. BLEU, perplexity, AER, "
-        "speed and minutes are means over the seeds, with the standard deviation of BLEU. Figures and the table by "
-        f"length are of seed {seeds[0]}."
+        f"Each mechanism was trained with the seeds {', '.join(map(str, seeds))}; {differ}. Numbers are means over the "
+        f"seeds, BLEU with its standard deviation; figures and the table by length are of seed {seeds[0]}."
     ]
     if (base := base_of(compared)) is not None:
         lines.append(
@@ -157,8 +158,7 @@ def _table(compared: Sequence[Mechanism]) -> str:
     results = [result for mechanism in compared for result in mechanism.results]
     several = any(len(mechanism.results) > 1 for mechanism in compared)
     base = base_of(compared) if several else None
-    has_alignment = any(result.alignment is not None for result in results)
-    has_sentences = any(result.right_sentence is not None for result in results)
+    has_alignment, has_sentences, has_entropy = (_any(results, f) for f in ("alignment", "right_sentence", "entropy"))
     is_validated = all(result.validation_bleu is not None for result in results)
     rows = []
     for mechanism in compared:
@@ -176,12 +176,18 @@ def _table(compared: Sequence[Mechanism]) -> str:
             "perplexity": _mean(mechanism, "perplexity", "{:.3f}"),
             "AER %": _mean(mechanism, "error_rate", "{:.1f}", 100.0) if has_alignment else None,
             "right sentence %": _mean(mechanism, "right_sentence", "{:.1f}", 100.0) if has_sentences else None,
+            "entropy": _mean(mechanism, "entropy", "{:.2f}") if has_entropy else None,
             "target tokens/s": _mean(mechanism, "target_tokens_per_second", "{:,.0f}"),
             "parameters": f"{first.parameters:,}",
             "minutes": _mean(mechanism, "minutes", "{:.1f}"),
         }
         rows.append({head: cell for head, cell in cells.items() if cell is not None})
     return _markdown(list(rows[0]), [list(row.values()) for row in rows], left=5)
+
+
+def _any(results: Sequence[Result], field: str) -> bool:
+    """Whether a field was measured."""
+    return any(getattr(result, field) is not None for result in results)
 
 
 def _mean(mechanism: Mechanism, field: str, form: str, factor: float = 1.0) -> str:

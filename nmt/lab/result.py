@@ -34,6 +34,7 @@ class Result(Section):
     perplexity: float  # per target token, the end of the sentence counted
     alignment: AlignmentScore | None  # None without attention or gold links
     right_sentence: float | None = None  # of sources of several sentences; None also where there are none
+    entropy: float | None = None  # of a step's attention weights, in bits; None in results of earlier versions
     target_tokens_per_second: float | None  # in training: the median of the log's laps
     minutes: float  # of training and validation
     machine: str

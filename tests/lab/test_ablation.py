@@ -15,6 +15,7 @@ from PIL import Image
 from support.cli import ROOT, error_of
 from support.processes import run_among_planted_modules
 
+from nmt.addons import offered
 from nmt.cli import main
 from nmt.config.reading import load_config
 from nmt.lab import result
@@ -98,6 +99,11 @@ def test_a_result_holds_what_was_measured(finished: Path) -> None:
         assert all(name in measured.machine for name in ("Python", "PyTorch"))
     assert results["none"].alignment is None
     assert results["luong"].alignment is not None
+    assert results["none"].entropy is None
+    if offered("attention_statistics") is not None:  # at most that of equal weights for all of the longest source
+        assert 0 < (results["luong"].entropy or 0) < 6
+        markdown = (finished / "page" / "README.md").read_text(encoding="utf-8")
+        assert f" | {results['luong'].entropy:.2f} | " in markdown
     assert results["luong"].parameters != results["none"].parameters
 
 

@@ -1,0 +1,181 @@
+"""Which recurrence, given attention? Every cell, with as many parameters, for as many updates or as many minutes.
+
+    python benchmarks/recurrences.py --seeds 3                      # Multi30k, the updates of the recipe
+    python benchmarks/recurrences.py --seeds 3 --equal minutes      # cheaper cells get more updates
+    python benchmarks/recurrences.py --seeds 3 --recipe configs/quickstart.yaml
+
+The encoder's hidden size is the multiple of 8 with which the whole model comes closest to the size of that with GRUs;
+all else is the recipe's. With `--equal minutes` each cell gets the updates that it makes in the time of the recipe's
+with GRUs. That time is measured: the least CPU time of some rounds of the same batches, one thread, the cells in turn.
+
+Prints Markdown: means over the seeds, BLEU with its standard deviation, its difference to GRUs' with p of a paired
+t-test; then BLEU by source length, of all seeds' means. Runs that have a result are skipped: repeat it to continue.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from nmt.build import build_empty, build_model
+from nmt.components import CELLS
+from nmt.config.reading import load_config
+from nmt.config.run import Config
+from nmt.data.batching import Example, collate
+from nmt.data.training_set import load_training_set
+from nmt.lab import result, runs
+from nmt.lab.machine import describe_machine
+from nmt.lab.seeds import Mechanism, difference, mean_and_deviation, with_seeds
+from nmt.system.bundled import find_config
+from nmt.system.device import choose_device
+from nmt.training.interruption import StopSignals
+from nmt.training.prepare import batches_of
+from nmt.training.update import TrainState, new_train_state, update
+
+BASE = "gru"
+COMMON = ["training.threads=1", "output_dir=checkpoints/recurrences"]
+ROUNDS, BATCHES = 5, 4  # of the time of an update
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell, its config with the recipe's updates, and the CPU seconds of an update."""
+
+    cell: str
+    config: Config
+    parameters: int
+    seconds: float
+
+
+def main() -> int:
+    options = parse()
+    torch.set_num_threads(1)
+    entries = measured(options.recipe, options.cells, options.set)
+    base = next(entry for entry in entries if entry.cell == BASE)
+    stop = StopSignals()
+    configs = {entry.cell: list(with_seeds(final(entry, base, options.equal), options.seeds)) for entry in entries}
+    with stop.installed():
+        failures = runs.run_all([c for same in zip(*configs.values(), strict=True) for c in same], options.jobs, stop)
+    found = {}
+    for cell, seeded in configs.items():
+        results = [result.read(path) for config in seeded if (path := result.path_of(config)).exists()]
+        if results:
+            found[cell] = Mechanism(tuple(results))
+    if BASE in found:
+        print(describe_machine(choose_device("cpu")))
+        print("\n".join([*table(entries, found, base), "", *by_length(found)]))
+    return 130 if stop.requested else int(bool(failures))
+
+
+def measured(recipe: str, cells: Sequence[str], overrides: Sequence[str]) -> list[Entry]:
+    """Each cell's config, of equal size, and what an update costs."""
+    first = load_config(find_config(recipe), [*COMMON, *overrides])
+    pairs = load_training_set(first.data)
+    sizes = len(pairs.source.vocabulary), len(pairs.target.vocabulary)
+
+    def of(cell: str, width: int) -> tuple[int, Config]:
+        fields = [f"model.cell={cell}", f"model.encoder.hidden_size={width}", f"name={first.name}-{cell}"]
+        config = load_config(find_config(recipe), [*COMMON, *overrides, *fields])
+        return sum(p.numel() for p in build_empty(config.model, *sizes).parameters()), config
+
+    goal, _ = of(BASE, first.model.encoder.hidden_size)
+    chosen = {cell: min((of(cell, w) for w in range(8, 1025, 8)), key=lambda one: abs(one[0] - goal)) for cell in cells}
+    batches = [pairs.examples(places, "") for places in batches_of(pairs, first.training, epoch=0)[:BATCHES]]
+    states = {}
+    for cell, (_, config) in chosen.items():
+        torch.manual_seed(1)
+        model = build_model(config.model, *sizes)
+        states[cell] = new_train_state(model, config.training, target_counts=pairs.target_counts)
+    times: dict[str, list[float]] = {cell: [] for cell in chosen}
+    for round_ in range(1 + ROUNDS):  # the first one warms up
+        for cell, state in states.items():
+            seconds = one_round(state, batches, chosen[cell][1])
+            times[cell] += [seconds] if round_ else []
+    return [Entry(cell, config, count, min(times[cell])) for cell, (count, config) in chosen.items()]
+
+
+def one_round(state: TrainState, batches: Sequence[Sequence[Example]], config: Config) -> float:
+    """The CPU seconds of an update."""
+    begin = time.process_time()
+    for number, batch in enumerate(batches):
+        update(state, [collate(batch)], config.training, 1e-4, number)
+    return (time.process_time() - begin) / len(batches)
+
+
+def final(entry: Entry, base: Entry, equal: str) -> Config:
+    """The config that is trained."""
+    training, name = entry.config.training, f"{entry.config.name}-{equal}"
+    if equal == "minutes":
+        factor = base.seconds / entry.seconds
+        lengths = {name: getattr(training, name) for name in ("max_updates", "max_epochs", "validate_every")}
+        scaled = {name: round(factor * length) for name, length in lengths.items() if length is not None}
+        training = training.model_copy(update=scaled)
+    return entry.config.model_copy(update={"name": name, "training": training})
+
+
+def table(entries: Sequence[Entry], found: dict[str, Mechanism], base: Entry) -> list[str]:
+    """A row for each cell."""
+    heads = "cell", "encoder H", "parameters", "ms per update", "updates", "BLEU", "difference (p)", "perplexity"
+    lines = ["| " + " | ".join(heads) + " | entropy |", "|---" + "|--:" * len(heads) + "|"]
+    for entry in entries:
+        if (mechanism := found.get(entry.cell)) is None:
+            continue
+        first = mechanism.first.config
+        tested = None if entry is base else difference(mechanism, found[BASE])
+        cells = [
+            entry.cell,
+            f"{first.model.encoder.hidden_size}",
+            f"{entry.parameters:,}",
+            f"{1000 * entry.seconds:.0f}",
+            f"{first.training.max_updates:,}" if first.training.max_updates else f"{first.training.max_epochs} epochs",
+            spread([r.bleu for r in mechanism.results if r.bleu is not None]),
+            "–" if tested is None else f"{tested[0]:+.2f} ({'–' if tested[1] is None else f'{tested[1]:.3f}'})",
+            f"{mean([r.perplexity for r in mechanism.results]):.3f}",
+            "–" if mechanism.first.entropy is None else f"{mean([r.entropy or 0 for r in mechanism.results]):.2f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def by_length(found: dict[str, Mechanism]) -> list[str]:
+    """BLEU by source length, the mean of the seeds'."""
+    labels = [f"{bucket.label}, n = {bucket.count:,}" for bucket in found[BASE].first.by_length]
+    lines = ["| BLEU by source length | " + " | ".join(labels) + " |", "|---" + "|--:" * len(labels) + "|"]
+    for cell, mechanism in found.items():
+        columns = zip(*(result.by_length for result in mechanism.results), strict=True)
+        means = [mean([bucket.bleu or 0 for bucket in column]) for column in columns]
+        lines.append(f"| {cell} | " + " | ".join(f"{one:.1f}" for one in means) + " |")
+    return lines
+
+
+def mean(values: Sequence[float]) -> float:
+    return mean_and_deviation(values)[0]
+
+
+def spread(values: Sequence[float]) -> str:
+    average, deviation = mean_and_deviation(values)
+    return f"{average:.2f}" if deviation is None else f"{average:.2f} ± {deviation:.2f}"
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--recipe", default="configs/multi30k_fast.yaml", help="the config (default: configs/multi30k_fast.yaml)")
+    add("--cells", nargs="+", default=list(CELLS), choices=list(CELLS), help="default: all")
+    add("--equal", choices=["updates", "minutes"], default="updates")
+    add("--seeds", type=int, default=1)
+    add("--jobs", type=int, default=1, help="runs at once")
+    add("--set", action="append", default=[], metavar="FIELD=VALUE", help="another setting of every run")
+    options = parser.parse_args()
+    if BASE not in options.cells:
+        parser.error(f"--cells needs {BASE}, which the others are compared with")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

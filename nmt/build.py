@@ -87,15 +87,18 @@ def _assemble(config: ModelConfig, source_types: int, target_types: int, segment
 
 
 def _encoder_layers(config: ModelConfig) -> nn.Module:
-    make, settings = CELLS[config.cell].bidirectional, config.encoder
+    cell, settings = CELLS[config.cell], config.encoder
     sizes = config.embedding_size, settings.hidden_size, settings.layers, settings.dropout
-    is_deep = any(between := (settings.residual, settings.layer_norm))
-    return cast(nn.Module, _deep_layers().DeepBidirectional(make, *sizes, *between)) if is_deep else make(*sizes)
+    both, between = settings.bidirectional_layers, settings.model_dump(include={"residual", "layer_norm"})
+    is_deep = both is not None or any(between.values())
+    return (
+        _deep_layers().DeepBidirectional(cell, *sizes, both=both, **between) if is_deep else cell.bidirectional(*sizes)
+    )
 
 
 def _deep_layers() -> Any:
     if (module := offered("deep_layers")) is None:
-        raise UserError("residual and layer_norm of encoder or decoder need the add-on nmt.variants; set them to false")
+        raise UserError("residual, layer_norm and bidirectional_layers need the add-on nmt.variants; leave them out")
     return module
 
 

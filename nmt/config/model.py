@@ -84,6 +84,9 @@ class EncoderConfig(Section):
     """With several `layers`: from the second on, a layer's input is added to its output."""
     layer_norm: bool = False
     """Each layer's output is normalised."""
+    bidirectional_layers: Layers | None = None
+    """With several `layers`: so many at the bottom read in both directions, the others, of size M, from left to right.
+    By default all read in both."""
     self_attention: Annotated[int, Field(ge=0, le=1_000_000_000, strict=True)] = 0
     """With `attention.wiring: bahdanau` or `luong`: the heads of a self-attention over the states. 0: none."""
 
@@ -92,8 +95,12 @@ class EncoderConfig(Section):
         return super().unused(values) | _unused_connections(values)
 
     @model_validator(mode="after")
-    def _heads_divide_the_memory(self) -> Self:
-        size = 2 * self.hidden_size
+    def _parts_fit(self) -> Self:
+        size, both = 2 * self.hidden_size, self.bidirectional_layers
+        if both is not None and both >= self.layers:
+            raise ValueError(
+                f"bidirectional_layers: {both} leaves none of {self.layers} layers; remove it, or lower it"
+            )
         if self.self_attention and size % self.self_attention:
             why = f"does not divide 2 × hidden_size ({size}); set one to fit the other"
             raise ValueError(f"self_attention: {self.self_attention} {why}")
@@ -102,7 +109,8 @@ class EncoderConfig(Section):
 
 def _unused_connections(values: Mapping[str, Any]) -> dict[str, str | None]:
     single = values.get("layers", 1) == 1
-    return {"residual": "with layers: 1; remove it, or set layers to 2 or more"} if single else {}
+    why = "with layers: 1; remove it, or set layers to 2 or more"
+    return dict.fromkeys(("residual", "bidirectional_layers"), why) if single else {}
 
 
 class DecoderConfig(Section):

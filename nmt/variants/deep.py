@@ -9,13 +9,12 @@ Shapes: B sentences, S source positions, T target positions, N rows, E embedding
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nmt.model.cells import RecurrentStack
+from nmt.model.cells import Cell, RecurrentStack
+from nmt.variants.bidirectional import Direction, at
 
 
 class Outputs(nn.Module):
@@ -66,22 +65,44 @@ class DeepStack(RecurrentStack):
         return output.transpose(0, 1)
 
 
+class Rightward(nn.Module):
+    """A layer that reads padded sentences from left to right."""
+
+    def __init__(self, cell: type[Cell], inputs: int, size: int) -> None:
+        super().__init__()
+        self.direction = Direction(cell, inputs, size)
+
+    def forward(
+        self, inputs: Float[Tensor, "B S E"], lengths: Int[Tensor, " B"]
+    ) -> tuple[Float[Tensor, "B S M"], Float[Tensor, "B M"]]:
+        states = self.direction(inputs.transpose(0, 1))
+        final = at(states, (lengths.to(inputs.device) - 1).unsqueeze(0))[0]
+        return states.transpose(0, 1), final
+
+
 class DeepBidirectional(nn.Module):
-    """As `nmt.model.encoder.Bidirectional`, a module per layer, with these outputs; 0 at padding."""
+    """As `nmt.model.encoder.Bidirectional`, a module per layer, with these outputs; 0 at padding.
+
+    Above the lowest `both` layers, which read in both directions, are layers of 2H that read from left to right: with
+    one below it is the encoder of Wu et al. 2016, section 3.2.
+    """
 
     def __init__(
         self,
-        make: Callable[..., nn.Module],
+        cell: type[Cell],
         inputs: int,
         hidden: int,
         layers: int,
         dropout: float,
-        residual: bool,
-        layer_norm: bool,
+        *,
+        both: int | None = None,
+        residual: bool = False,
+        layer_norm: bool = False,
     ) -> None:
         super().__init__()
-        sizes = [inputs, *[2 * hidden] * (layers - 1)]
-        self.layers = nn.ModuleList(make(size, hidden, 1, 0.0) for size in sizes)
+        sizes, lowest = [inputs, *[2 * hidden] * (layers - 1)], layers if both is None else both
+        self.layers = nn.ModuleList(cell.bidirectional(size, hidden, 1, 0.0) for size in sizes[:lowest])
+        self.layers.extend(Rightward(cell, size, 2 * hidden) for size in sizes[lowest:])
         self.outputs = Outputs(2 * hidden, layers, residual, layer_norm)
         self.dropout = nn.Dropout(dropout)
 

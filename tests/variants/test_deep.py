@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 from export.test_graphs import BATCHES, compare, sessions
-from support import parameters
+from support import formulas, parameters
 from support import tiny_models as tiny
 
 from nmt.build import build_model
 from nmt.components import CELLS
 from nmt.config.model import ModelConfig
-from nmt.data.batching import pad
+from nmt.data.batching import pad, pad_source
 from nmt.export.graphs import trace
 from nmt.fast.modules import replace_modules
 from nmt.text.vocabulary import EOS
@@ -31,6 +31,31 @@ def made(variant, between, layers=3, seed=1):
 
 
 SIDES = ("encoder", "decoder")
+GNMT = {"layers": 4, "bidirectional_layers": 1, "residual": True}
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm", "lru", "deep_gru"])
+def test_upper_layers_of_one_direction_compute_the_formulas(cell):
+    variant = tiny.Variant("luong", other="" if cell == "gru" else cell)
+    config = tiny.config_of(variant, encoder={"hidden_size": tiny.ENCODER_HIDDEN} | GNMT)
+    model = build_model(config, tiny.SOURCE_TYPES, tiny.TARGET_TYPES, tiny.ENDS).double().eval()
+    tiny.randomise(model, seed=1)
+    lowest, *upper = model.encoder.rnn.layers
+    encoded = model.encoder(*pad_source(tiny.SOURCES))
+    for b, source in enumerate(tiny.SOURCES):
+        inputs = model.encoder.embedding.weight.detach().numpy()[[*source, EOS]]
+        outputs, _ = formulas.bidirectional(inputs, parameters.rnn_weights(lowest))
+        for layer in upper:
+            gates, rnn = layer.direction.gates, layer.direction.cell
+            weights = parameters.layer_weights(gates.weight.detach().numpy(), gates.bias.detach().numpy(), rnn)
+            states = np.stack(formulas.one_direction(outputs, weights))
+            outputs = outputs + states
+        np.testing.assert_allclose(encoded.values[b, : len(outputs)].detach(), outputs, rtol=0, atol=1e-11)
+        assert not encoded.values[b, len(outputs) :].any()
+        np.testing.assert_allclose(encoded.final[b].detach(), states[-1], rtol=0, atol=1e-11)
+    message = r"bidirectional_layers: 4 leaves none of 4 layers; remove it, or lower it"
+    with pytest.raises(ValueError, match=message):
+        ModelConfig.model_validate({"encoder": GNMT | {"bidirectional_layers": 4}})
 
 
 @pytest.mark.parametrize("between", BETWEEN, ids=str)

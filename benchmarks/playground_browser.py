@@ -3,12 +3,14 @@
     python benchmarks/playground_browser.py [reverse|dates|pairs|memory …]
 
 For each task: seconds until the first update after a first visit, and until the page shows the goal after a click on
-Train, on the clock and of the CPU; the share of the CPU's time that drawing takes, in other threads than the model's.
+Train, on the clock and of the CPU; how often the matrix is redrawn, the share of the CPU's time that drawing takes, in
+other threads than the model's; and the machine's load, the mean of a minute.
 `memory`: the page's memory, a minute after a minute of training on dates.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -29,6 +31,14 @@ GOALS = {"reverse": ("%", 99), "dates": ("%", 95), "pairs": ("BLEU", 80)}
 OTHERS = (b"DedicatedWorker", b"ThreadPool")  # names of threads
 LONGEST = 600  # seconds
 MINUTES = 5
+COUNT = """
+  window.redraws = 0;
+  const { putImageData } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.putImageData = function (...image) {
+    window.redraws += 1;
+    putImageData.apply(this, image);
+  };
+"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -88,17 +98,20 @@ def measure(page: Page, where: str, task: str) -> None:
     first = page.evaluate("performance.now() / 1000")
     process = renderer(page)
     begin, cpu, drawn = time.perf_counter(), cpu_seconds(process), drawing_seconds(process)
+    redraws = page.evaluate("redraws")
     page.get_by_role("button", name="Train", exact=True).click()
     unit, goal = GOALS[task]
     while (value := shown(page, unit)) < goal and time.perf_counter() < begin + LONGEST:
         time.sleep(0.2)
     seconds = time.perf_counter() - begin
+    rate = (page.evaluate("redraws") - redraws) / seconds
     used = cpu_seconds(process) - cpu
     share = (drawing_seconds(process) - drawn) / used
     updates = page.locator("#updates").inner_text()
     print(
         f"{task}: first update after {first:.1f} s; {value:g} {unit} after {seconds:.1f} s, "
-        f"{used:.1f} s of the CPU, {100 * share:.0f} % of them for drawing ({updates})"
+        f"{used:.1f} s of the CPU, {100 * share:.0f} % of them for {rate:.0f} redraws a second "
+        f"({updates}; load {os.getloadavg()[0]:.1f})"
     )
 
 
@@ -120,6 +133,7 @@ def main(kinds: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for kind in kinds or [*GOALS, "memory"]:
             page = browser.new_context().new_page()
+            page.add_init_script(COUNT)
             if kind == "memory":
                 measure_memory(page, where)
             else:

@@ -17,6 +17,14 @@ from nmt.translator import Translator
 
 LARGEST = 1.5e6  # bytes
 Opener = Callable[..., Page]
+# The largest difference between a cell's opacity and what its weight, in words, should give.
+PAINTED = """() => {
+  const canvas = document.querySelector("#models canvas");
+  const titles = [...document.querySelectorAll("svg.heat title")];
+  const weights = titles.map((title) => Number(title.textContent.split(" ").pop()));
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return Math.max(...weights.map((weight, i) => Math.abs(data[4 * i + 3] / 255 - weight ** 0.75)));
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +75,7 @@ def test_it_learns_to_reverse_and_shows_how_the_matrix_became_sharp(open_playgro
     expect(page.locator(".written.right")).to_be_visible(timeout=60_000)  # the longest word is right later than most
     page.get_by_role("button", name="Pause").click()
     assert sharpness(page) > 0.5
+    assert page.evaluate(PAINTED) < 0.02
     page.get_by_label("History").fill("0")
     expect(page.locator("#shown")).to_have_text("after 0 updates")
     expect(page.locator(".exact")).to_contain_text("after 0 updates")

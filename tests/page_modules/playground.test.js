@@ -7,6 +7,7 @@ import { makeModel } from "../../nmt/playground/static/engine/model.js";
 import { generatorOf, normal } from "../../nmt/playground/static/engine/random.js";
 import { EOS, pairsOf, TASKS, UNK } from "../../nmt/playground/static/engine/tasks.js";
 import { EXPERIMENTS } from "../../nmt/playground/static/experiments.js";
+import { makeCurve, remember } from "../../nmt/playground/static/history.js";
 import { fromHash, mechanismOf, nameOf, toHash, unknown } from "../../nmt/playground/static/settings.js";
 
 test("an address has all settings, and what it does not know is left out", () => {
@@ -156,4 +157,27 @@ test("a model learns to reverse words that it has not seen", () => {
   const sharp = weights.slice(0, length).reduce((sum, row) => sum + Math.max(...row), 0) / length;
   assert.ok(sharp > 0.5, `the mean of the largest weights is ${sharp}`);
   assert.ok(largest[0] > largest[length - 1], `read from the end: ${largest}`);
+});
+
+test("a history has its newest entry, and hardly grows", () => {
+  const entries = [];
+  for (let update = 0; update <= 30_000; update++) {
+    remember(entries, { update });
+    assert.equal(entries.at(-1).update, update);
+  }
+  assert.ok(entries.length < 300, `${entries.length}`);
+  assert.deepEqual(
+    entries.slice(0, 30).map(({ update }) => update),
+    [...Array(30).keys()],
+  );
+  entries.slice(1, -1).forEach(({ update }, i) => assert.ok(update <= Math.max(entries[i].update * 1.03 + 1, 1)));
+});
+
+test("a curve has few points, which are means, and ends at its newest value", () => {
+  const curve = makeCurve();
+  for (let x = 1; x <= 5000; x++) curve.add(x, x);
+  const points = curve.points();
+  assert.ok(points.length >= 200 && points.length <= 400, `${points.length}`);
+  assert.equal(points.at(-1).x, 5000);
+  points.forEach(({ x, y }, i) => assert.equal(y, ((points[i - 1]?.x ?? 0) + 1 + x) / 2));
 });

@@ -3,7 +3,7 @@
 
 const d3 = /** @type {any} */ (globalThis).d3;
 
-/** Cells are as large as `most` pixels, or smaller where there is no room for that. Gold links, pairs of a column and a row, are outlined: sure ones by a line, possible ones by a dashed one.
+/** Cells are as large as `most` pixels, or smaller where there is no room for that. Returns their size and where the first is. Gold links, pairs of a column and a row, are outlined: sure ones by a line, possible ones by a dashed one.
  * @param {HTMLElement} place @param {any} what */
 export function heatMap(place, { source, target, matrix, point = null, most = 32, sure = [], possible = [] }) {
   const left = 24 + 8 * d3.max(target, (/** @type {any} */ unit) => Math.min(16, unit.label.length));
@@ -92,6 +92,7 @@ export function heatMap(place, { source, target, matrix, point = null, most = 32
       .on("pointerenter", (/** @type {any} */ _, /** @type {any} */ d) => point(d.row, d.column))
       .on("pointerleave", () => point(null, null));
   place.replaceChildren(svg.node());
+  return { left, top, cell };
 }
 
 /** The most-read words, in words. @param {number[]} weights @param {any[]} units */

@@ -16,12 +16,12 @@ import { pictures, report } from "./report.js";
 import { COMMON, fromHash, settingsOf, toHash, unknown } from "./settings.js";
 
 /** @import { Data } from "./engine/data.js" */
-/** @import { Loss } from "./engine/worker.js" */
 /** @import { Opened } from "./model_view.js" */
 /** @import { Chosen, Kind } from "./settings.js" */
 
 const AHEAD = 20; // updates by which one model may be ahead of the other
-const [REDRAWN_MS, CURVES_MS] = [120, 500]; // drawing more often would take time from training
+const FRAME_MS = 28; // from one drawing of the matrix to the next, at least
+const [WORDS_MS, CURVES_MS] = [250, 1000]; // the same of what is dearer
 const [SECOND] = fromHash("#model=none").models;
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const [play, moment, example] = [at("play"), at("moment"), at("example")];
@@ -45,7 +45,7 @@ let playing = false;
 let goal = 0; // the updates that all models may do while nothing plays
 let follows = true; // whether the slider stays at the last moment
 let drawing = false;
-let curvesDrawn = 0;
+const drawn = { matrix: 0, words: 0, curves: 0 }; // when they were
 
 const last = () => Math.max(0, ...models.map(({ updates }) => updates()));
 
@@ -178,44 +178,43 @@ function hear(error) {
   } else if (playing && models.length > 1) allow();
   if (drawing) return;
   drawing = true;
-  setTimeout(() => {
-    drawing = false;
-    draw();
-  }, REDRAWN_MS);
-}
-
-function draw() {
-  const most = last();
-  slider.max = String(most);
-  if (follows) slider.value = String(most);
-  const update = Number(slider.value);
-  at("updates").textContent = `${counted(most)}, 32 pairs each`;
-  at("shown").textContent = `after ${counted(update)}`;
-  const pair = data.held[Number(examples.value || 0)];
-  at("reference").textContent = `→ ${pair.target.join(data.joined)}`;
-  for (const model of models) model.draw(update, pair, data.joined);
-  const now = performance.now();
-  if (playing && now < curvesDrawn + CURVES_MS) return;
-  curvesDrawn = now;
-  const curves = (/** @type {string} */ title, /** @type {"loss" | "norm"} */ of) => {
-    const series = models.map(({ name, losses }, colour) => ({ name, colour, points: curve(losses, of) }));
-    return chart({ title, x: "updates", series, zero: true });
-  };
-  at("curves").replaceChildren(
-    curves("Loss per token, in nats", "loss"),
-    curves("Gradient norm, before it is limited to 1", "norm"),
+  setTimeout(
+    () => {
+      drawing = false;
+      draw();
+    },
+    drawn.matrix + FRAME_MS - performance.now(),
   );
 }
 
-/** A line of at most 200 points, each a mean. @param {Loss[]} losses @param {"loss" | "norm"} of */
-function curve(losses, of) {
-  const size = Math.ceil(losses.length / 200) || 1;
-  const points = [];
-  for (let i = 0; i < losses.length; i += size) {
-    const part = losses.slice(i, i + size);
-    points.push({ x: part[part.length - 1].update, y: part.reduce((sum, one) => sum + one[of], 0) / part.length });
+/** While a model trains, only what is due. */
+function draw() {
+  const now = (drawn.matrix = performance.now());
+  const isDue = (/** @type {"words" | "curves"} */ what, /** @type {number} */ pause) =>
+    (!playing || now >= drawn[what] + pause) && (drawn[what] = now) > 0;
+  const [words, curves] = [isDue("words", WORDS_MS), isDue("curves", CURVES_MS)];
+  const most = last();
+  const update = follows ? most : Number(slider.value);
+  const pair = data.held[Number(examples.value || 0)];
+  for (const model of models) model.draw(update, pair, data.joined, { words, weights: curves });
+  if (words) {
+    slider.max = String(most);
+    slider.value = String(update);
+    at("updates").textContent = `${counted(most)}, 32 pairs each`;
+    at("shown").textContent = `after ${counted(update)}`;
+    at("reference").textContent = `→ ${pair.target.join(data.joined)}`;
   }
-  return points;
+  if (curves)
+    at("curves").replaceChildren(
+      curveOf("Loss per token, in nats", "loss"),
+      curveOf("Gradient norm, before it is limited to 1", "norm"),
+    );
+}
+
+/** @param {string} title @param {"loss" | "norm"} of */
+function curveOf(title, of) {
+  const series = models.map(({ name, curves }, colour) => ({ name, colour, points: curves[of].points() }));
+  return chart({ title, x: "updates", series, zero: true });
 }
 
 function legend() {
@@ -237,7 +236,10 @@ function saveReport() {
   save(`playground-${chosen.task}.html`, report(chosen, facts, pictures(at("curves")), made), "text/html");
 }
 
-play.addEventListener("click", () => setPlaying(!playing));
+play.addEventListener("click", () => {
+  setPlaying(!playing);
+  draw();
+});
 at("step").addEventListener("click", () => {
   setPlaying(false);
   goal = last() + 1;
@@ -280,5 +282,7 @@ for (const { title, hash, says } of EXPERIMENTS) {
   at("experiments").append(item);
 }
 themes();
+at("theme").addEventListener("click", draw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 chooseAddress();
 if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register("offline.js").catch(() => {});

@@ -5,19 +5,20 @@ import { element, scrolling } from "../../page/static/elements.js";
 import { controls } from "./controls.js";
 import { SPACE } from "./engine/tasks.js";
 import { open, save } from "./files.js";
+import { makeCurve, remember } from "./history.js";
 import { matrixIn } from "./matrix.js";
 import { pictures, table } from "./report.js";
 import { mechanismOf, nameOf, used } from "./settings.js";
 
 /** @import { Start } from "./engine/checkpoint.js" */
-/** @import { Accuracy, Loss, News, Order, Snapshot } from "./engine/worker.js" */
+/** @import { Accuracy, News, Order, Snapshot } from "./engine/worker.js" */
 /** @import { Pair } from "./engine/tasks.js" */
 /** @import { Chosen, Kind } from "./settings.js" */
 /** @typedef {ReturnType<typeof modelView>} ModelView */
 /** @typedef {{name: string, start: Start}} Opened a checkpoint's file name, and what is in it */
 /** @typedef {{change: (kind: Kind | null) => void, hear: (error: string) => void, open: (name: string, file: Uint8Array) => void}} Calls `change(null)` removes the model; `hear` is called after all news */
 
-const MOST = 300; // snapshots kept: beyond, every second one goes
+const NO_ATTENTION = "No attention, and no matrix: all that the decoder has of the input is one vector of fixed size.";
 const NO_WORKER = "This browser cannot train here: it runs no modules in workers, or a file of the page is missing.";
 
 /** The model of a place in `chosen`. @param {Chosen} chosen @param {number} index
@@ -29,8 +30,8 @@ export function modelView(chosen, index, calls, pairs, opened) {
   const kind = chosen.models[index];
   const { place, matrix, written, exact, keep } = parts(chosen, index, calls, opened);
   const display = displayIn(matrix, written);
-  /** @type {Loss[]} */
-  const losses = [];
+  const curves = { loss: makeCurve(), norm: makeCurve() };
+  let updates = 0;
   /** @type {Snapshot[]} */
   let snapshots = [];
   /** @type {Accuracy[]} */
@@ -45,15 +46,18 @@ export function modelView(chosen, index, calls, pairs, opened) {
   keep.addEventListener("click", () => send({ kind: "save" }));
   worker.addEventListener("error", () => hear(NO_WORKER));
   worker.addEventListener("message", (/** @type {MessageEvent<News>} */ { data: news }) => {
-    losses.push(...news.losses);
-    snapshots.push(...news.snapshots.filter(({ example }) => example === watched));
-    if (snapshots.length > MOST) snapshots = snapshots.filter((_, i) => i % 2 === 0 || i === snapshots.length - 1);
+    for (const { update, loss, norm } of news.losses) {
+      curves.loss.add(update, loss);
+      curves.norm.add(update, norm);
+      updates = update;
+    }
+    for (const snapshot of news.snapshots) if (snapshot.example === watched) remember(snapshots, snapshot);
     if (news.file) save(`playground-${chosen.task}.safetensors`, news.file, "application/octet-stream");
-    accuracies.push(...news.accuracies);
+    for (const accuracy of news.accuracies) remember(accuracies, accuracy);
     hear(news.error ?? "");
   });
   return {
-    ...{ place, name: nameOf(kind), losses },
+    ...{ place, name: nameOf(kind), curves },
     /** What a report says of it. */
     facts: () => [
       element("h2", "", nameOf(kind)),
@@ -62,7 +66,7 @@ export function modelView(chosen, index, calls, pairs, opened) {
       element("p", "", `Output: ${written.textContent}`),
       /** @type {HTMLElement} */ (exact.cloneNode(true)),
     ],
-    updates: () => losses.length,
+    updates: () => updates,
     close: () => worker.terminate(),
     /** @param {number} example */
     start(example) {
@@ -89,11 +93,12 @@ export function modelView(chosen, index, calls, pairs, opened) {
       watched = example;
       send({ kind: "example", example });
     },
-    /** The matrix, the text and the exact matches as they last were up to an update.
-     * @param {number} update @param {Pair} pair @param {string} joined */
-    draw(update, pair, joined) {
+    /** The matrix as it last was up to an update, and what is said of it, too.
+     * @param {number} update @param {Pair} pair @param {string} joined @param {{words: boolean, weights: boolean}} say */
+    draw(update, pair, joined, say) {
       const shown = snapshots.findLast((one) => one.update <= update) ?? snapshots[0];
-      if (shown) display(shown, pair, joined);
+      if (shown) display(shown, pair, joined, say);
+      if (!say.words) return;
       const last = accuracies.findLast((one) => one.update <= update);
       if (!last || last === counted) return;
       counted = last;
@@ -102,30 +107,25 @@ export function modelView(chosen, index, calls, pairs, opened) {
   };
 }
 
-/** Shows a snapshot, unless it is shown already. @param {HTMLElement} matrix @param {HTMLElement} written */
+/** Shows a snapshot. @param {HTMLElement} matrix @param {HTMLElement} written */
 function displayIn(matrix, written) {
-  const drawMatrix = matrixIn(matrix);
-  /** @type {Snapshot | null} */
-  let drawn = null;
+  const { frame, paint, describe } = matrixIn(matrix);
   const units = (/** @type {string[]} */ tokens) =>
-    [...tokens, "(end)"].map((token) => ({
-      label: token === SPACE ? "␣" : token,
-    }));
+    [...tokens, "(end)"].map((token) => ({ label: token === SPACE ? "␣" : token }));
 
-  return (/** @type {Snapshot} */ shown, /** @type {Pair} */ pair, /** @type {string} */ joined) => {
-    if (shown === drawn) return;
-    drawn = shown;
-    written.textContent = shown.written || "(nothing)";
-    written.classList.toggle("right", shown.written === pair.target.join(joined));
-    if (shown.weights) drawMatrix(units(pair.source), units(pair.target), shown.weights);
-    else
-      matrix.replaceChildren(
-        element(
-          "p",
-          "empty",
-          "No attention, and no matrix: all that the decoder has of the input is one vector of fixed size.",
-        ),
-      );
+  /** @param {Snapshot} shown @param {Pair} pair @param {string} joined @param {{words: boolean, weights: boolean}} say */
+  return function display({ weights, written: tokens }, pair, joined, say) {
+    if (weights) {
+      const [source, target] = [units(pair.source), units(pair.target)];
+      frame(source, target, weights);
+      if (say.weights) describe(source, target, weights);
+      paint(weights);
+    } else if (!matrix.childElementCount) matrix.append(element("p", "empty", NO_ATTENTION));
+    if (say.words) {
+      const text = tokens.join(joined);
+      written.textContent = text || "(nothing)";
+      written.classList.toggle("right", text === pair.target.join(joined));
+    }
   };
 }
 

@@ -4,7 +4,7 @@
  * B rows, S source positions, H query, M memory vector. The memory is (S B M), a step's weights (B S).
  */
 
-import { sigmoid } from "./space.js";
+import { sigmoid, tanh } from "./space.js";
 
 /** @import { Space } from "./space.js" */
 /** @import { Parameters, Settings } from "./parameters.js" */
@@ -78,7 +78,7 @@ function additive(
     score(t, b, s) {
       const [q, k, u] = [projected + b * H, keys + (s * B + b) * H, kept + ((t * B + b) * S + s) * H];
       let sum = 0;
-      for (let i = 0; i < H; i++) sum += f[v + i] * (f[u + i] = Math.tanh(f[q + i] + f[k + i]));
+      for (let i = 0; i < H; i++) sum += f[v + i] * (f[u + i] = tanh(f[q + i] + f[k + i]));
       return sum;
     },
     /** @param {number} t @param {number} b @param {number} s @param {number} _query @param {number} _dQuery @param {number} d */
@@ -117,7 +117,7 @@ function localOf({ f, times, outer, zeros, transposed }, { at, gradient }, setti
       for (let b = 0; b < B; b++) {
         const [row, length] = [hidden + (t * B + b) * H, sourceLengths[b]];
         let logit = 0;
-        for (let i = 0; i < H; i++) logit += f[v + i] * (f[row + i] = Math.tanh(f[row + i]));
+        for (let i = 0; i < H; i++) logit += f[v + i] * (f[row + i] = tanh(f[row + i]));
         const part = (Math.min(t, length - 1) + 0.5) / length;
         f[share + t * B + b] = sigmoid(logit + (diagonal ? Math.log(part / (1 - part)) : 0));
       }

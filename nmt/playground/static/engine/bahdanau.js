@@ -4,6 +4,8 @@
  * c_t = attend(s_{t−1});  s_t = GRU([E y_{t−1}; c_t], s_{t−1});  the output layer reads tanh(W_o [s_t; c_t; E y_{t−1}] + b_o).
  */
 
+import { tanh } from "./space.js";
+
 /** @import { Pass } from "./decoder.js" */
 
 /** @param {Pass} pass */
@@ -52,7 +54,7 @@ export function bahdanau({
       copy(out + b * E, at("decoder.readout.bias"), E);
     }
     times(out, row, readoutT, B, R, E);
-    for (let i = out; i < out + B * E; i++) f[i] = Math.tanh(f[i]);
+    for (let i = out; i < out + B * E; i++) f[i] = tanh(f[i]);
     return out;
   }
 

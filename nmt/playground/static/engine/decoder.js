@@ -6,6 +6,7 @@ import { bahdanau } from "./bahdanau.js";
 import { CELLS, tableOf } from "./cells.js";
 import { encode } from "./encoder.js";
 import { luong } from "./luong.js";
+import { tanh } from "./space.js";
 import { BOS, PAD } from "./tasks.js";
 
 /** @import { Space } from "./space.js" */
@@ -33,7 +34,7 @@ function begin(space, parameters, settings, batch, T) {
   const [states, first] = [zeros(rnn.states * cell), zeros(B * wide)];
   addBias(first, at(`${BRIDGE}.bias`), B, wide);
   times(first, encoded.final, transposed(at(`${BRIDGE}.weight`), wide, M), B, M, wide);
-  for (let i = first; i < first + B * wide; i++) f[i] = Math.tanh(f[i]);
+  for (let i = first; i < first + B * wide; i++) f[i] = tanh(f[i]);
   for (let b = 0; b < B; b++)
     for (let k = 0; k < rnn.states; k++) copy(states + k * cell + b * H, first + b * wide + k * H, H);
   const hasRecurrent = settings.cell !== "mingru";

@@ -5,7 +5,7 @@
  * The gates are in the order reset, update, candidate. B rows, H numbers of a state.
  */
 
-import { sigmoid } from "./space.js";
+import { sigmoid, tanh } from "./space.js";
 
 /** @import { Space } from "./space.js" */
 /** @import { BackwardPlaces, Places, Real, Weights } from "./cells.js" */
@@ -34,7 +34,7 @@ export function step(
       const r = (f[k + i] = sigmoid(f[x + i] + f[u + i]));
       const z = (f[k + H + i] = sigmoid(f[x + H + i] + f[u + H + i]));
       const share = (f[k + 3 * H + i] = f[u + 2 * H + i]);
-      const n = (f[k + 2 * H + i] = Math.tanh(f[x + 2 * H + i] + r * share));
+      const n = (f[k + 2 * H + i] = tanh(f[x + 2 * H + i] + r * share));
       f[after + h + i] = n + z * (f[before + h + i] - n);
     }
   }

@@ -4,7 +4,7 @@
  * i, f, g, o = W x + U h + b;  c' = σ(f) ∘ c + σ(i) ∘ tanh(g);  h' = σ(o) ∘ tanh(c').
  */
 
-import { sigmoid } from "./space.js";
+import { sigmoid, tanh } from "./space.js";
 
 /** @import { Space } from "./space.js" */
 /** @import { BackwardPlaces, Places, Real, Weights } from "./cells.js" */
@@ -27,10 +27,10 @@ export function step({ f, times, copy }, weights, places, rows, H, real) {
     for (let i = 0; i < H; i++) {
       const input = (f[k + i] = sigmoid(f[x + i] + f[u + i]));
       const forget = (f[k + H + i] = sigmoid(f[x + H + i] + f[u + H + i]));
-      const candidate = (f[k + 2 * H + i] = Math.tanh(f[x + 2 * H + i] + f[u + 2 * H + i]));
+      const candidate = (f[k + 2 * H + i] = tanh(f[x + 2 * H + i] + f[u + 2 * H + i]));
       const output = (f[k + 3 * H + i] = sigmoid(f[x + 3 * H + i] + f[u + 3 * H + i]));
       const memory = (f[after + cell + h + i] = forget * f[before + cell + h + i] + input * candidate);
-      f[after + h + i] = output * (f[k + 4 * H + i] = Math.tanh(memory));
+      f[after + h + i] = output * (f[k + 4 * H + i] = tanh(memory));
     }
   }
 }

@@ -5,6 +5,8 @@
  * the output layer reads h̃_t = tanh(W_c [c_t; h_t]).
  */
 
+import { tanh } from "./space.js";
+
 /** @import { Pass } from "./decoder.js" */
 
 /** @param {Pass} pass */
@@ -51,7 +53,7 @@ export function luong({
       copy(row + b * R + M, after + b * H, H);
     }
     times(out, row, combineT, B, R, H);
-    for (let i = out; i < out + B * H; i++) f[i] = Math.tanh(f[i]);
+    for (let i = out; i < out + B * H; i++) f[i] = tanh(f[i]);
     return out;
   }
 

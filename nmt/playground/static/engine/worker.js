@@ -13,20 +13,20 @@ import { EOS } from "./tasks.js";
 /** @typedef {Omit<Settings, "sourceTypes" | "targetTypes">} Mechanism */
 /** @typedef {{kind: "start", task: string, text: string, seed: number, rate: number, forcing: number, mechanism: Mechanism, example: number, languages: [string, string], from: Start | null} | {kind: "until", update: number} | {kind: "example", example: number} | {kind: "save"}} Order `from`: a checkpoint's model, where training begins */
 /** @typedef {{update: number, loss: number, norm: number}} Loss of an update's batch, and the norm of its gradient before it is limited */
-/** @typedef {{update: number, example: number, weights: number[][] | null, written: string}} Snapshot of the example: the weights while its reference is read, and what is written */
+/** @typedef {{update: number, example: number, weights: Float32Array | null, written: string[]}} Snapshot of the example: the weights (T S) while its reference is read, and the tokens that are written */
 /** @typedef {{update: number, pairs: number, exact: number, bleu: number | null, ranges: (ReturnType<typeof byLength>[number] & {bleu: number | null})[]}} Accuracy BLEU of words; null if tokens are characters */
 /** @typedef {{losses: Loss[], snapshots: Snapshot[], accuracies: Accuracy[], error?: string, file?: Uint8Array<ArrayBuffer>}} News `file`: a checkpoint */
 
 const CLIP = 1;
-const WATCHED_MS = 40; // after which the page hears what happened
+const FRAME_MS = 31; // from one snapshot to the next, on average, if updates are not slower
 const MEASURED = 50; // updates between two measurements of accuracy
-/** Updates from one snapshot to the next. @param {number} update */
-const pause = (update) => (update < 50 ? 2 : update < 200 ? 5 : 20);
 
 /** @type {ReturnType<typeof begin> | null} */
 let training = null;
 let allowed = 0;
 let waiting = false;
+let due = FRAME_MS; // when the next snapshot is
+const turn = new MessageChannel(); // a timeout would wait for 4 ms
 
 /** @param {Extract<Order, {kind: "start"}>} order */
 function begin({ task, text: pairs, seed, rate, forcing, mechanism, example, languages, from }) {
@@ -44,7 +44,7 @@ function begin({ task, text: pairs, seed, rate, forcing, mechanism, example, lan
     const one = data.encoded([data.held[example]]);
     const [{ tokens }] = model.write(one, data.most);
     const [weights = null] = model.read(one) ?? [];
-    return { update: updates, example, weights, written: text(tokens).join(data.joined) };
+    return { update: updates, example, weights: weights && Float32Array.from(weights.flat()), written: text(tokens) };
   }
   /** @returns {Accuracy} */
   function accuracy() {
@@ -86,10 +86,9 @@ const tell = (news) => postMessage({ losses: [], snapshots: [], accuracies: [], 
 
 function work() {
   waiting = false;
-  const start = performance.now();
   /** @type {News} */
   const news = { losses: [], snapshots: [], accuracies: [] };
-  while (training && training.updates() < allowed && performance.now() - start < WATCHED_MS) {
+  for (let now = 0; training && training.updates() < allowed && now < due; now = performance.now()) {
     const done = training.update();
     const { update } = done;
     if (!Number.isFinite(done.loss)) {
@@ -98,9 +97,10 @@ function work() {
       break;
     }
     news.losses.push(done);
-    if (update % pause(update) === 0) news.snapshots.push(training.snapshot());
     if (update % MEASURED === 0) news.accuracies.push(training.accuracy());
   }
+  due = Math.max(due, performance.now() - FRAME_MS) + FRAME_MS;
+  if (training && news.losses.length && !news.error) news.snapshots.push(training.snapshot());
   tell(news);
   goOn();
 }
@@ -108,9 +108,11 @@ function work() {
 function goOn() {
   if (waiting || !training || training.updates() >= allowed) return;
   waiting = true;
-  setTimeout(work); // so that orders are heard
+  turn.port2.postMessage(null); // so that orders are heard
 }
 
+turn.port1.addEventListener("message", work);
+turn.port1.start();
 addEventListener("message", (/** @type {MessageEvent<Order>} */ { data: order }) => {
   try {
     if (order.kind === "start") {

@@ -74,10 +74,8 @@ def _tie(model: Seq2Seq, config: ModelConfig) -> None:
 def _assemble(config: ModelConfig, source_types: int, target_types: int, segment_ends: Sequence[int]) -> Seq2Seq:
     embedding, settings = Embedding(target_types, config.embedding_size), config.encoder
     source_embedding = embedding if config.tied_embeddings == "all" else Embedding(source_types, config.embedding_size)
-    rates = settings.dropout, config.embedding_dropout
-    encoder = Encoder(
-        source_embedding, _encoder_layers(config), 2 * settings.hidden_size, *rates, settings.self_attention
-    )
+    options = settings.dropout, config.embedding_dropout, settings.self_attention
+    encoder = Encoder(source_embedding, _encoder_layers(config), 2 * settings.hidden_size, *options)
     decoder = _make_decoder(config, embedding, encoder.memory_size, segment_ends)
     if any(between := (config.decoder.residual, config.decoder.layer_norm)):
         decoder.rnn = _deep_layers().DeepStack(decoder.rnn, config.decoder.hidden_size, *between)
@@ -90,10 +88,9 @@ def _encoder_layers(config: ModelConfig) -> nn.Module:
     cell, settings = CELLS[config.cell], config.encoder
     sizes = config.embedding_size, settings.hidden_size, settings.layers, settings.dropout
     both, between = settings.bidirectional_layers, settings.model_dump(include={"residual", "layer_norm"})
-    is_deep = both is not None or any(between.values())
-    return (
-        _deep_layers().DeepBidirectional(cell, *sizes, both=both, **between) if is_deep else cell.bidirectional(*sizes)
-    )
+    if both is not None or any(between.values()):
+        return cast(nn.Module, _deep_layers().DeepBidirectional(cell, *sizes, both=both, **between))
+    return cell.bidirectional(*sizes)
 
 
 def _deep_layers() -> Any:
@@ -122,11 +119,11 @@ def _make_decoder(
         dropout=config.decoder.dropout,
         cell=CELLS[config.cell],
     )
-    match config.attention.wiring:
-        case "bahdanau" | "none":
-            return BahdanauDecoder(embedding, attention, sizes, config.decoder.readout)
-        case "luong":
-            return LuongDecoder(embedding, attention, sizes, input_feeding=config.attention.input_feeding)
+    if config.attention.latent is not None:
+        return cast(Decoder, offered("latent").make(config, embedding, attention, sizes))
+    if config.attention.wiring == "luong":
+        return LuongDecoder(embedding, attention, sizes, input_feeding=config.attention.input_feeding)
+    return BahdanauDecoder(embedding, attention, sizes, config.decoder.readout)
 
 
 def make_attention(

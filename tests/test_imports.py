@@ -19,7 +19,7 @@ from nmt.translator import Translator
 ROOT = Path(nmt.__file__).parent
 ROOMS = (  # each: core alone
     *("fast", "page", "export", "lab", "augment", "migrate", "course", "constraints", "align", "formats", "clean"),
-    *("documents", "service", "variants", "search_options", "comparison", "playground", "trackers", "risk"),
+    *("documents", "service", "variants", "search_options", "comparison", "playground", "trackers", "risk", "latent"),
 )
 # The core's folders from the bottom to the top: an import points to the same level or to a lower one.
 LEVELS = (

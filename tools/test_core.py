@@ -42,6 +42,7 @@ ROOMS = {
     ],
     "trackers": [],
     "risk": [],
+    "latent": [f"configs/normalizers/{name}.yaml" for name in ("exact", "variational", "reinforce")],
     "course": ["docs/course", "tools/course.py", "tools/slides.py"],
     "augment": [
         *("configs/multi30k_captions.yaml", "configs/multi30k_captions_again.yaml", "configs/multi30k_tuned.yaml"),

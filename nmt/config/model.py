@@ -14,8 +14,10 @@ from nmt.registry import BelowOne, Count, Section, spelled
 Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 if TYPE_CHECKING:
     MonotonicConfig = Any
+    LatentConfig = Any
 else:  # without the add-on: null alone
     MonotonicConfig = getattr(addons.offered("monotonic_config"), "MonotonicConfig", type(None))
+    LatentConfig = getattr(addons.offered("latent_config"), "LatentConfig", type(None))
 
 
 class AttentionConfig(Section):
@@ -44,6 +46,8 @@ class AttentionConfig(Section):
     """The sum of a position's weights so far is a feature of its score."""
     monotonic: MonotonicConfig | None = None
     """Attention moves from left to right (an add-on)."""
+    latent: LatentConfig | None = None
+    """Attention weights mix the distributions of each position, not their vectors (an add-on)."""
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
@@ -66,8 +70,9 @@ class AttentionConfig(Section):
                 if value != default:
                     fix = f"set {field} to {spelled(default)}, or score to general"
                     raise ValueError(f"{field}: {spelled(value)} with score: {self.score}, which has no keys; {fix}")
-        if self.monotonic is not None:
-            self.monotonic.check(self)
+        for section in (self.monotonic, self.latent):
+            if section is not None:
+                section.check(self)
         return self
 
 

@@ -45,4 +45,6 @@ class Config(Section):
         if self.model.tied_embeddings == "all" and not self.data.joint_vocabulary:
             raise ValueError("model.tied_embeddings: all needs data.joint_vocabulary: true; set it, or choose target")
         self.search.check(self.model)
+        if self.model.attention.latent is not None:
+            self.model.attention.latent.check_training(self.training)
         return self

@@ -20,6 +20,7 @@ from torch import Tensor
 from nmt.data.batching import Batch, send
 from nmt.fast.output_loss import FastBatchLoss, padded_output_loss
 from nmt.model.attention import Attention
+from nmt.model.layers import Linear
 from nmt.model.scopes import GlobalScope
 from nmt.model.seq2seq import Seq2Seq
 from nmt.model.special_tokens import PAD
@@ -62,7 +63,7 @@ class CUDAGraphRunner:
     @staticmethod
     def is_possible(model: Seq2Seq) -> bool:
         """Whether the model is on a CUDA GPU, and its operations are the same ones for all batches of a shape."""
-        return model.device.type == "cuda" and follows_shape(model)
+        return model.device.type == "cuda" and isinstance(model.decoder.output, Linear) and follows_shape(model)
 
     def __call__(self, batch: Batch | None, mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, ""]:
         """Add the gradient of a batch's summed loss to the weights'; returns its summed NLL, in nats.

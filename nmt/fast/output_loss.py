@@ -22,6 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from nmt.fast.products import as_factor, has_kernel, is_fast, kernel_product, padded, weight_gradient
 from nmt.fast.sampled_softmax import VocabularySampler
+from nmt.model.layers import Linear
 from nmt.training.loss import BatchLoss, Loss
 
 CHUNK = 512  # enough for a fast product
@@ -34,6 +35,8 @@ class FastBatchLoss(BatchLoss):
     sampler: VocabularySampler | None = None
 
     def output_loss(self, features: Tensor, targets: Tensor) -> Loss:
+        if not isinstance(self.model.decoder.output, Linear):
+            return super().output_loss(features, targets)
         weight, bias, targets, counts = self.output_layer(targets)
         loss = output_loss if is_fast(features) else padded_output_loss
         return loss(features, weight, bias, targets, self.smoothing, counts=counts)

@@ -38,6 +38,6 @@ def _of_attention(attention: AttentionConfig) -> list[str]:
     words = [attention.normalizer] * (attention.normalizer != "softmax")
     for field, value in attention.model_dump(exclude=OF_SCOPES).items():
         if value != default[field]:
-            word = field.replace("_", " ")
+            word, value = field.replace("_", " "), next(iter(value.values())) if isinstance(value, dict) else value
             words.append(word if value is True else f"no {word}" if value is False else f"{value} {word}")
     return words

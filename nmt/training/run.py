@@ -106,7 +106,7 @@ def _train_state(
     config: Config, model: Seq2Seq, pairs: TrainingSet, group: ProcessGroup = SINGLE_PROCESS
 ) -> TrainState:
     """The state before the first update."""
-    room = config.training.minimum_risk and addons.offered("minimum_risk")
+    room = addons.offered("minimum_risk" if config.training.minimum_risk else "latent_objective")
     objective = room and room.objective_of(config, pairs.target)
     return new_train_state(model, config.training, group, pairs.target_counts, objective)
 

@@ -63,6 +63,7 @@ test("what is no checkpoint, or no model of this page, is refused in one line", 
       altered(({ config }) => (config.model.attention.monotonic = { chunk: 2 })),
       /model.attention.monotonic is {"chunk":2}: the page has null alone/,
     ],
+    [altered(({ config }) => (config.model.attention.latent = {})), /model.attention.latent is {}: the page has null/],
     [
       altered(({ config }) => (config.data.source.tokenizer = "sentencepiece")),
       /data.source.tokenizer is sentencepiece/,

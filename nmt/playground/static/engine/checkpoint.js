@@ -28,6 +28,7 @@ const FIXED = {
   ...{ "model.encoder.self_attention": 0, "model.decoder.readout": "tanh", "model.attention.normalizer": "softmax" },
   ...{ "model.attention.hard": false, "model.attention.key_value": false, "model.attention.heads": 1 },
   ...{ "model.attention.projected": false, "model.attention.coverage": false, "model.attention.monotonic": null },
+  ...{ "model.attention.latent": null },
 };
 const TOKENIZERS = ["char", "spacy", "whitespace"];
 

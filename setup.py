@@ -40,7 +40,7 @@ setup(
             for name in ("model.safetensors", "README.md")
         ],
         "nmt.bundled.data": ["sample/*"],
-        "nmt.bundled.docs.course": ["nano_nmt.py", "exercises/*.py", "mistakes/*", "students/*.ipynb"],
+        "nmt.bundled.docs.course": ["nano_*.py", "exercises/*.py", "mistakes/*", "students/*.ipynb"],
         "nmt.export": ["browser/*"],
     },
     include_package_data=False,

@@ -39,6 +39,7 @@ ROOMS = {
     "playground": [
         *("docs/how-to/train-in-the-browser.md", "tests/browser/test_playground.py"),
         *("tests/page_modules/playground.test.js", "tests/page_modules/playground_files.test.js"),
+        "tests/course/test_nano_checkpoint.py",
     ],
     "trackers": [],
     "risk": [],

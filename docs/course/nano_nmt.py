@@ -3,19 +3,20 @@
     python nano_nmt.py                       train on the sample corpus, score its test set, draw the attention
     python nano_nmt.py --attention luong     the same with Luong's attention, or with none
     python nano_nmt.py --multi30k DIR        German→English captions; DIR holds train.de.gz, train.en.gz, val.de.gz, …
+    python nano_nmt.py CHECKPOINT TEXT …     translate with a model that was trained in the browser (nmt's playground)
 
 Shapes: B sentences, S source positions, T target positions, E embedding, H state of a GRU, V vocabulary, R readout,
 K hypotheses of a sentence (1 in training), N = B·K rows of the decoder.
 [B] is Bahdanau, Cho, Bengio 2015 (arXiv 1409.0473), [L] Luong, Pham, Manning 2015 (arXiv 1508.04025).
 """
 
-import argparse
 import gzip
 import math
 import re
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import torch
 from matplotlib.figure import Figure
@@ -86,21 +87,20 @@ class State(NamedTuple):
 class Seq2Seq(nn.Module):
     """p(target | source), with `attention` "bahdanau", "luong" (with input feeding) or "none"."""
 
-    def __init__(self, attention: str, sizes: list[int], embedding: int, hidden: int, dropout: float) -> None:
+    def __init__(self, attention: str, sizes: list[int], embedding: int, hidden: int, dropout: float, encoder: int = 0):
         super().__init__()
-        self.attention, luong = attention, attention == "luong"
+        self.attention, luong, encoder = attention, attention == "luong", encoder or hidden
         self.dropout = nn.Dropout(dropout)
         self.source_embedding = nn.Sequential(nn.Embedding(sizes[0], embedding), self.dropout)
         self.target_embedding = nn.Sequential(nn.Embedding(sizes[1], embedding), self.dropout)
-        self.encoder = nn.GRU(embedding, hidden, batch_first=True, bidirectional=True)
-        self.bridge = nn.Linear(2 * hidden, hidden)  # W_s
+        self.encoder = nn.GRU(embedding, encoder, batch_first=True, bidirectional=True)
+        self.bridge = nn.Linear(2 * encoder, hidden)  # W_s
         if attention != "none":
-            self.key = nn.Linear(2 * hidden, hidden, bias=False)  # U_a in [B], W_a in [L]
+            self.key = nn.Linear(2 * encoder, hidden, bias=False)  # U_a in [B], W_a in [L]
         if attention == "bahdanau":
-            self.query = nn.Linear(hidden, hidden, bias=False)  # W_a
-            self.v = nn.Linear(hidden, 1, bias=False)  # v_a
-        self.decoder = nn.GRUCell(embedding + (hidden if luong else 2 * hidden), hidden)
-        joined, readout = (3 * hidden, hidden) if luong else (3 * hidden + embedding, embedding)
+            self.query, self.v = nn.Linear(hidden, hidden, bias=False), nn.Linear(hidden, 1, bias=False)  # W_a, v_a
+        self.decoder = nn.GRUCell(embedding + (hidden if luong else 2 * encoder), hidden)
+        joined, readout = 2 * encoder + hidden + (0 if luong else embedding), hidden if luong else embedding
         self.readout = nn.Linear(joined, readout, bias=not luong)  # W_c in [L]
         self.output = nn.Sequential(self.dropout, nn.Linear(readout, sizes[1]))
         self.output[1].weight = self.target_embedding[0].weight  # one matrix for both (Press and Wolf 2017): R = E
@@ -255,10 +255,6 @@ def draw_attention(model: Seq2Seq, source: Vocabulary, target: Vocabulary, line:
     axes.figure.savefig(path)
 
 
-def fail(message: str) -> NoReturn:
-    argparse.ArgumentParser().exit(2, f"nano_nmt.py: {message}\n")
-
-
 def read_corpus(folder: Path, split: str) -> list[tuple[str, str]]:
     """German lines and their English translations, from SPLIT.de and SPLIT.en, or SPLIT.de.gz and SPLIT.en.gz."""
     texts = []
@@ -267,29 +263,33 @@ def read_corpus(folder: Path, split: str) -> list[tuple[str, str]]:
             data = path.read_bytes() if path.exists() else gzip.decompress(Path(f"{path}.gz").read_bytes())
             texts.append(data.decode("utf-8-sig").removesuffix("\n").split("\n"))
         except Exception as error:  # missing, damaged, not UTF-8
-            fail(f"{path.resolve()}: {getattr(error, 'strerror', '') or error}; give --data DIR or --multi30k DIR")
+            parser.error(f"{path}: {getattr(error, 'strerror', '') or error}; give --data DIR or --multi30k DIR")
     if len(texts[0]) != len(texts[1]):
-        fail(f"{path} has {len(texts[1])} lines, the German text {len(texts[0])}: line n must translate line n")
+        parser.error(f"{path} has {len(texts[1])} lines, the German text {len(texts[0])}: line n must translate line n")
     return list(zip(*texts, strict=True))
 
 
+parser = ArgumentParser(usage=SUPPRESS, description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+parser.add_argument("--attention", choices=["bahdanau", "luong", "none"], default="bahdanau")
+parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parent / "../../data/sample")
+parser.add_argument("--multi30k", type=Path)
+parser.add_argument("checkpoint", nargs="*", help="a file, and texts to translate")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.error = fail  # one line, exit code 2
-    parser.add_argument("--attention", choices=["bahdanau", "luong", "none"], default="bahdanau")
-    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parent / "../../data/sample")
-    parser.add_argument("--multi30k", type=Path)
     options = parser.parse_args()
+    if options.checkpoint:
+        from nano_checkpoint import print_translations
+
+        parser.exit(print_translations(*options.checkpoint))
     splits = ("train", "val", "test_2016_flickr") if options.multi30k else ("train", "validation", "test")
     training, validation, test = (read_corpus(options.multi30k or options.data, split) for split in splits)
     source, target = Vocabulary([german for german, _ in training]), Vocabulary([english for _, english in training])
     pairs = [[(source.encode(a), target.encode(b)) for a, b in lines] for lines in (training, validation)]
-    Path("nano_nmt.pt").touch()  # where this folder cannot be written, fail now and not after training
     torch.manual_seed(1)
     shape, recipe = MULTI30K if options.multi30k else SAMPLE
     model = Seq2Seq(options.attention, [len(source.tokens), len(target.tokens)], **shape)
     train(model, *pairs, **recipe)
-    torch.save({"tokens": (source.tokens, target.tokens), "weights": model.state_dict()}, "nano_nmt.pt")
     print_bleu(model, source, target, validation)
     print_bleu(model, source, target, test)
     if options.attention != "none":

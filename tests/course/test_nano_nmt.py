@@ -108,7 +108,6 @@ def test_ten_pairs_are_learnt_by_heart(attention, run, capsys):
     run("--attention", attention)
     assert capsys.readouterr().out.count("BLEU 100.00") == 12  # BLEU of all, and of five groups, twice
     assert Path("attention.png").exists() == (attention != "none")
-    assert torch.load("nano_nmt.pt").keys() == {"tokens", "weights"}
 
 
 def test_tokens_joined_are_the_line():

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 def start(folder: Path) -> int:
     """Copy what a student needs. What exists is kept; raises `UserError` if all of it exists."""
     course = bundled.ROOT / "docs" / "course"
-    sources = {path.name: path for path in (*sorted(course.glob("students/*.ipynb")), course / "nano_nmt.py")}
+    sources = {path.name: path for path in sorted([*course.glob("students/*.ipynb"), *course.glob("nano_*.py")])}
     sources |= {f"data/{path.name}": path for path in sorted(bundled.SAMPLE.glob("*.*"))}
     present = [name for name in sources if os.path.lexists(folder / name)]
     if len(present) == len(sources):

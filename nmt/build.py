@@ -137,6 +137,7 @@ def make_attention(
     kind = SCORES[config.score]
     options = kind.options_of_a_head(config.options("score"), config.heads)
     score = kind(score_query, score_memory, coverage=config.coverage, **options)
+    score = offered("fertility").FertileScore(score, score_memory, config.fertility) if config.fertility else score
     scope_kind = SCOPES[config.scope]
     if scope_kind.has_segments:
         of_segments = kind(score_query, score_memory, **options)

@@ -15,9 +15,11 @@ Layers = Annotated[int, Field(ge=1, le=32, strict=True)]
 if TYPE_CHECKING:
     MonotonicConfig = Any
     LatentConfig = Any
+    Fertility = float
 else:  # without the add-on: null alone
     MonotonicConfig = getattr(addons.offered("monotonic_config"), "MonotonicConfig", type(None))
     LatentConfig = getattr(addons.offered("latent_config"), "LatentConfig", type(None))
+    Fertility = getattr(addons.offered("monotonic_config"), "Fertility", type(None))
 
 
 class AttentionConfig(Section):
@@ -44,6 +46,8 @@ class AttentionConfig(Section):
     """A single head projects queries, keys and values, too."""
     coverage: bool = False
     """The sum of a position's weights so far is a feature of its score."""
+    fertility: Fertility | None = None
+    """With `coverage: true`: that sum is divided by a predicted one, of at most this (an add-on)."""
     monotonic: MonotonicConfig | None = None
     """Attention moves from left to right (an add-on)."""
     latent: LatentConfig | None = None
@@ -56,6 +60,7 @@ class AttentionConfig(Section):
             why = "with wiring: none; remove it, or set wiring to bahdanau or luong"
             return dict.fromkeys(cls.all_fields().keys() - {"wiring"}, why)
         unused = super().unused(values)
+        unused |= {} if values.get("coverage") else {"fertility": "without coverage; remove it, or set that to true"}
         if wiring == "bahdanau":
             unused["input_feeding"] = "with wiring: bahdanau; remove it, or set wiring to luong"
         if isinstance(heads := values.get("heads"), int) and heads > 1:

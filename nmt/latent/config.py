@@ -33,12 +33,10 @@ class LatentConfig(Section):
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
-        unused: dict[str, str | None] = {}
-        if (estimator := values.get("estimator", "exact")) != "reinforce":
-            unused["entropy"] = f"with estimator: {estimator}; remove it, or set estimator to reinforce"
-        if estimator == "exact":
-            unused["samples"] = "with estimator: exact; remove it, or set estimator to reinforce or variational"
-        return unused
+        estimator = values.get("estimator", "exact")
+        why = f"with estimator: {estimator}; remove it, or set estimator to reinforce"
+        unused: dict[str, str | None] = {} if estimator == "reinforce" else {"entropy": why}
+        return unused | ({"samples": f"{why} or variational"} if estimator == "exact" else {})
 
     def check(self, attention: Any) -> None:
         """Raise ValueError for a section `model.attention` that does not fit."""
@@ -51,14 +49,11 @@ class LatentConfig(Section):
 
     def check_training(self, training: Any) -> None:
         """Raise ValueError for a section `training` that does not fit."""
-        where = "with model.attention.latent"
+        where, forcing = "with model.attention.latent", training.teacher_forcing
         if training.sampled_softmax is not None:
             raise ValueError(f"training.sampled_softmax {where}, which needs the whole vocabulary; remove one of them")
-        if self.estimator == "exact":
-            return
-        where, forcing = f"{where}.estimator: {self.estimator}", training.teacher_forcing
-        if training.minimum_risk is not None:
+        where, is_exact = f"{where}.estimator: {self.estimator}", self.estimator == "exact"
+        if training.minimum_risk is not None and not is_exact:
             raise ValueError(f"training.minimum_risk {where}: each is a loss; remove it, or set estimator to exact")
-        if forcing.schedule != "constant" or forcing.ratio < 1:
-            fix = "set teacher_forcing to 1, or estimator to exact"
-            raise ValueError(f"training.teacher_forcing {where}, which reads the reference alone; {fix}")
+        if (forcing.schedule != "constant" or forcing.ratio < 1) and not is_exact:
+            raise ValueError(f"training.teacher_forcing {where}, which reads the reference; set teacher_forcing to 1")

@@ -2,12 +2,9 @@
 
 from nmt.addons import AddOn
 
+MODULES = ("monotonic_config", "monotonic", "fertility")
 ADDON = AddOn(
     package="nmt.variants",
-    offers={
-        "deep_layers": "nmt.variants.deep",
-        "monotonic_config": "nmt.variants.monotonic_config",
-        "monotonic": "nmt.variants.monotonic",
-    },
+    offers={"deep_layers": "nmt.variants.deep"} | {name: f"nmt.variants.{name}" for name in MODULES},
     components={"Normalizer": "nmt.variants.normalizers", "Cell": "nmt.variants.cells"},
 )

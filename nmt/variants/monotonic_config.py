@@ -1,4 +1,4 @@
-"""The config section `model.attention.monotonic`."""
+"""The config section `model.attention.monotonic`, and the field `model.attention.fertility`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from nmt.registry import Count, NonNegative, Section
+from nmt.registry import Count, NonNegative, Positive, Section
+
+Fertility = Positive
 
 
 class MonotonicConfig(Section):

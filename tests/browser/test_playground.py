@@ -72,7 +72,9 @@ def test_it_learns_to_reverse_and_shows_how_the_matrix_became_sharp(open_playgro
     assert sharpness(page) < 0.3
     train(page)
     expect(page.locator(".exact")).to_contain_text(re.compile(r": (9[5-9]|100) %"), timeout=180_000)
+    expect(page.locator("#models mark").first).to_be_visible()
     expect(page.locator(".written.right")).to_be_visible(timeout=60_000)  # the longest word is right later than most
+    expect(page.locator("#models")).to_contain_text("Output: as the reference")
     page.get_by_role("button", name="Pause").click()
     assert sharpness(page) > 0.5
     assert page.evaluate(PAINTED) < 0.02
@@ -121,7 +123,7 @@ def test_two_models_train_on_the_same_batches_step_by_step(open_playground: Open
     expect(page.locator("#updates")).to_contain_text("0 updates")
     page.get_by_role("button", name="Remove").last.click()
     expect(page.locator("#models > section")).to_have_count(1)
-    assert page.url.endswith("#task=dates&hidden=16&rate=0.005&forcing=1&seed=1&model=luong.dot.local_p.3")
+    assert page.url.endswith("#task=dates&hidden=16&encoder=half&rate=0.005&forcing=1&seed=1&model=luong.dot.local_p.3")
 
 
 def test_settings_are_in_the_address_and_an_experiment_sets_them(open_playground: Opener) -> None:
@@ -131,11 +133,49 @@ def test_settings_are_in_the_address_and_an_experiment_sets_them(open_playground
     page.get_by_label("Score").focus()
     page.get_by_label("Score").select_option("general")
     assert page.evaluate("document.activeElement.id") == "model-0-score"
-    assert page.url.endswith("#task=dates&hidden=64&rate=0.005&forcing=1&seed=1&model=bahdanau.general.global")
+    assert page.url.endswith("#task=dates&hidden=64&encoder=half&rate=0.005&forcing=1&seed=1&model=bahdanau.general.global")
     page.get_by_text("Guided experiments").click()
     page.get_by_role("link", name="Why attention").click()
     expect(page.locator("#models h2")).to_have_text(["Bahdanau, additive, global", "no attention"])
     expect(page.get_by_label("Task")).to_have_value("reverse")
+
+
+def test_dot_with_unequal_sizes_says_what_to_change(open_playground: Opener) -> None:
+    page = open_playground()
+    page.get_by_text("Guided experiments").click()
+    page.get_by_role("link", name="Dot with unequal sizes").click()
+    message = "64 elements, a memory vector 2 · 16 = 32. Set the encoder size to 32, or choose the score general"
+    expect(page.get_by_role("status")).to_contain_text(message)
+    train(page)
+    expect(page.get_by_role("button", name="Train", exact=True)).to_be_visible()
+    page.get_by_label("Score").select_option("general")
+    page.get_by_role("button", name="One update").click()
+    expect(page.locator("#updates")).to_contain_text("1 update,")
+    expect(page.get_by_role("status")).to_have_text("")
+
+
+def test_terms_are_explained_where_they_are(open_playground: Opener) -> None:
+    page = open_playground("#task=pairs&hidden=16")
+    for name in ("attends", "token", "held out", "exact matches", "BLEU", "gradient norm"):
+        meaning = page.locator(f"#{page.get_by_role('button', name=name).first.get_attribute('popovertarget')}")
+        expect(meaning).to_be_hidden()
+        page.get_by_role("button", name=name).first.press("Enter")
+        expect(meaning).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(meaning).to_be_hidden()
+
+
+def test_a_phone_shows_the_matrix_and_what_starts_it_at_once(open_playground: Opener) -> None:
+    page = open_playground("#task=reverse", viewport={"width": 390, "height": 844}, has_touch=True)
+    for place in (page.get_by_role("button", name="Train", exact=True), page.locator("#models canvas")):
+        box = place.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 844
+    expect(page.get_by_label("Score")).to_be_hidden()
+    page.get_by_text("Settings of this model").tap()
+    page.get_by_label("Score").select_option("dot")
+    expect(page.locator("#models h2")).to_have_text("Bahdanau, dot, global")
+    expect(page.get_by_label("Score")).to_be_visible()
 
 
 def test_a_checkpoint_is_saved_and_goes_on_where_it_was(open_playground: Opener, tmp_path: Path) -> None:
@@ -197,6 +237,8 @@ def test_captions_and_pasted_pairs(open_playground: Opener) -> None:
     page.get_by_label("Pairs, at least 20").fill("".join(f"das {i}\tthe {i}\n" for i in range(30)))
     page.get_by_role("button", name="Use these pairs").click()
     expect(page.locator(".exact")).to_contain_text("of 3 held-out")
+    few = "Held out, of ten pairs one, at most 100: 3. Exact matches move in steps of 33 %: paste 200 pairs or more."
+    expect(page.locator("#held")).to_have_text(few)
     page.get_by_role("button", name="One update").click()
     expect(page.locator("#updates")).to_have_text("1 update, 32 pairs each")
     page.reload()

@@ -8,11 +8,12 @@ import { generatorOf, normal } from "../../nmt/playground/static/engine/random.j
 import { EOS, pairsOf, TASKS, UNK } from "../../nmt/playground/static/engine/tasks.js";
 import { EXPERIMENTS } from "../../nmt/playground/static/experiments.js";
 import { makeCurve, remember } from "../../nmt/playground/static/history.js";
+import { inWords, marked } from "../../nmt/playground/static/compare.js";
 import { fromHash, mechanismOf, nameOf, toHash, unknown } from "../../nmt/playground/static/settings.js";
 
 test("an address has all settings, and what it does not know is left out", () => {
   const hash =
-    "#task=dates&hidden=32&rate=0.01&forcing=0.5&seed=3&model=luong.dot.local_p.2&model=luong_no_feeding.general.global.lstm";
+    "#task=dates&hidden=32&encoder=64&rate=0.01&forcing=0.5&seed=3&model=luong.dot.local_p.2&model=luong_no_feeding.general.global.lstm";
   assert.equal(toHash(fromHash(hash)), hash);
   const first = fromHash("");
   assert.deepEqual(fromHash("#task=x&hidden=7&rate=fast&model=a.b.c&seed="), first);
@@ -20,7 +21,7 @@ test("an address has all settings, and what it does not know is left out", () =>
   assert.equal(nameOf(fromHash("#model=none").models[0]), "no attention");
   assert.equal(nameOf(fromHash("#model=mingru.luong.local_m.dot.2").models[0]), "Luong, dot, local-m, D = 2, minGRU");
   const { wiring, feeding, encoder } = mechanismOf(fromHash(hash), fromHash(hash).models[1]);
-  assert.deepEqual([wiring, feeding, encoder], ["luong", false, 16]);
+  assert.deepEqual([wiring, feeding, encoder], ["luong", false, 64]);
 });
 
 test("an address has pairs of one's own, unless they are too long for it", async () => {
@@ -180,4 +181,28 @@ test("a curve has few points, which are means, and ends at its newest value", ()
   assert.ok(points.length >= 200 && points.length <= 400, `${points.length}`);
   assert.equal(points.at(-1).x, 5000);
   points.forEach(({ x, y }, i) => assert.equal(y, ((points[i - 1]?.x ?? 0) + 1 + x) / 2));
+});
+
+test("wrong and missing tokens are marked, as few as possible", () => {
+  const shown = (written, reference) =>
+    marked([...written], [...reference])
+      .map(({ token, is }) => ({ right: token, wrong: `(${token})`, missing: `[${token}]` })[is])
+      .join("");
+  assert.equal(shown("abc", "abc"), "abc");
+  assert.equal(shown("axc", "abc"), "a(x)c");
+  assert.equal(shown("abbc", "abc").replace("(b)", ""), "abc");
+  assert.equal(shown("ac", "abc"), "a[b]c");
+  assert.equal(shown("bcde", "abcd"), "[a]bcd(e)");
+  assert.equal(shown("", "ab"), "[a][b]");
+  assert.equal(inWords(marked([..."xcde"], [..."abcd"]), "letter"), "2 letters wrong, 1 letter missing");
+  assert.equal(inWords(marked(["a", "dog"], ["a", "dog"]), "word"), "as the reference");
+});
+
+test("dot needs equal sizes, and says which; general does not", () => {
+  const sizes = { sourceTypes: 9, targetTypes: 9 };
+  const built = (hash) => makeModel({ ...mechanismOf(fromHash(hash), fromHash(hash).models[0]), ...sizes }, 1);
+  const hash = "#hidden=64&encoder=16&model=luong.dot.global";
+  assert.throws(() => built(hash), /64 elements, a memory vector 2 · 16 = 32. Set the encoder size to 32, or choose/);
+  for (const fit of [hash.replace("=16", "=32"), hash.replace("=16", "=half"), hash.replace("dot", "general")])
+    built(fit);
 });

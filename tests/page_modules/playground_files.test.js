@@ -26,7 +26,7 @@ const file = checkpointOf({ ...chosen, languages: ["xx", "xx"], updates: 0 }, me
 test("a checkpoint gives back the settings, the tokens and the weights", () => {
   const { task, settings, start } = fromCheckpoint(file, settingsOf);
   assert.equal(task, "reverse");
-  assert.deepEqual(settings, { hidden: 16, kind: chosen.models[0] });
+  assert.deepEqual(settings, { hidden: 16, encoder: "half", kind: chosen.models[0] });
   assert.deepEqual(start.source, data.source.tokens);
   for (const { name } of model.parameters.shapes) {
     const at = model.parameters.at(name);
@@ -73,7 +73,7 @@ test("what is no checkpoint, or no model of this page, is refused in one line", 
     assert.throws(() => fromCheckpoint(wrong, settingsOf), message);
   for (const [change, message] of [
     [{ embedding: 64 }, /sizes are embedding 64, encoder 8 and decoder 16; those of this page/],
-    [{ encoder: 16 }, /encoder 16/],
+    [{ encoder: 24 }, /encoder 24/],
     [{ scope: "hierarchical", diagonal: false }, /model.attention.scope is hierarchical: the page has global/],
     [{ cell: "qrnn" }, /model.cell is qrnn: the page has gru, lstm, mingru\./],
     [{ window: 4 }, /model.attention.window is 4: the page has 1, 2, 3, 5, 10\./],

@@ -1,5 +1,5 @@
 // @ts-check
-/** Selections, each with a sentence on what it changes. */
+/** Selections, each with a sentence on what it changes, and one on what is chosen. */
 
 import { element } from "../../page/static/elements.js";
 
@@ -14,7 +14,8 @@ export function controls(id, list, values, change) {
     for (const [value, text] of options) select.append(new Option(text, value, false, value === String(values[name])));
     select.addEventListener("change", () => change(name, select.value));
     const box = element("label", "", label);
-    const why = element("p", "", says);
+    const [, , chosen = ""] = options.find(([value]) => value === String(values[name])) ?? [];
+    const why = element("p", "", `${says} ${chosen}`.trim());
     box.append(select);
     const whole = element("div");
     whole.append(box, why);

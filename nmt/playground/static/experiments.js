@@ -1,6 +1,8 @@
 // @ts-check
 /** Experiments: what to set, what to do, and what is then seen. */
 
+import { element } from "../../page/static/elements.js";
+
 /** @typedef {{title: string, hash: string, says: string}} Experiment */
 
 const ATTENTION = "bahdanau.additive.global";
@@ -33,6 +35,11 @@ export const EXPERIMENTS = [
     says: "German and English captions have nearly the same order of words. A centre that begins on the diagonal has little to learn; one that begins in the middle must first find the words. Compare BLEU after 300 updates.",
   },
   {
+    title: "Dot with unequal sizes",
+    hash: "task=reverse&encoder=16&model=luong.dot.global",
+    says: "A memory vector has half as many elements as the decoder's state, and dot multiplies element by element: there is no model, and the page says what to change. Try both ways, and compare how soon each model is right.",
+  },
+  {
     title: "Too high a rate",
     hash: `task=reverse&rate=0.03&model=${ATTENTION}`,
     says: "The loss falls sooner than with a rate of 0.005, but then it jumps, and so do the exact matches. Watch the gradient norm, and compare both rates after 300 updates.",
@@ -43,3 +50,14 @@ export const EXPERIMENTS = [
     says: "With teacher forcing at 0 the decoder reads what it has just written, also when that is wrong. Compare the first 100 updates with teacher forcing at 1: the loss falls later. Does it end lower?",
   },
 ];
+
+/** All of them, as items of a list. @param {() => void} follow what a click on one does */
+export const experiments = (follow) =>
+  EXPERIMENTS.map(({ title, hash, says }) => {
+    const item = element("li");
+    const link = /** @type {HTMLAnchorElement} */ (element("a", "", title));
+    link.href = `#${hash}`;
+    link.addEventListener("click", follow);
+    item.append(link, element("p", "", says));
+    return item;
+  });

@@ -9,11 +9,12 @@ import { controls } from "./controls.js";
 import { fromCheckpoint } from "./engine/checkpoint.js";
 import { dataOf } from "./engine/data.js";
 import { SPACE } from "./engine/tasks.js";
-import { EXPERIMENTS } from "./experiments.js";
+import { EXPERIMENTS, experiments } from "./experiments.js";
 import { save } from "./files.js";
-import { modelView } from "./model_view.js";
+import { isWide, modelView } from "./model_view.js";
 import { pictures, report } from "./report.js";
 import { COMMON, fromHash, settingsOf, toHash, unknown } from "./settings.js";
+import { explain, heldOut } from "./terms.js";
 
 /** @import { Data } from "./engine/data.js" */
 /** @import { Opened } from "./model_view.js" */
@@ -28,6 +29,7 @@ const [play, moment, example] = [at("play"), at("moment"), at("example")];
 const [slider, examples] = [/** @type {HTMLInputElement} */ (moment), /** @type {HTMLSelectElement} */ (example)];
 
 const pairs = /** @type {HTMLTextAreaElement} */ (at("pairs"));
+const fold = (/** @type {string} */ id) => /** @type {HTMLDetailsElement} */ (at(id));
 
 /** @type {Chosen} */
 let chosen = fromHash(location.hash);
@@ -37,8 +39,8 @@ let data;
 let models = [];
 /** By what the models' weights depend on. @type {Map<string, Opened>} */
 const opened = new Map();
-const keyOf = (/** @type {Chosen} */ { task, hidden, models }, /** @type {number} */ i) =>
-  JSON.stringify([i, task, hidden, models[i]]);
+const keyOf = (/** @type {Chosen} */ { task, hidden, encoder, models }, /** @type {number} */ i) =>
+  JSON.stringify([i, task, hidden, encoder, models[i]]);
 /** The pairs by what the address has of them; those of "" are the captions. @type {Map<string, string>} */
 const texts = new Map();
 let playing = false;
@@ -76,8 +78,10 @@ function choose(settings) {
   at("common").replaceChildren(controls("all", COMMON.slice(1), chosen, change));
   at("other").hidden = chosen.models.length > 1;
   const experiment = EXPERIMENTS.find(({ hash }) => toHash(fromHash(hash)) === toHash(chosen));
-  at("experiment").textContent = experiment ? `${experiment.title}: ${experiment.says}` : "";
+  at("experiment").hidden = !experiment;
+  if (experiment) [at("title").textContent, at("says").textContent] = [experiment.title, experiment.says];
   data = next;
+  at("held").textContent = own ? heldOut(data.held.length) : "";
   if (!same) {
     const text = (/** @type {number} */ i) => data.held[i].source.join(data.joined).replaceAll(SPACE, " ");
     const longest = [...data.held.keys()].sort((a, b) => data.held[b].source.length - data.held[a].source.length);
@@ -139,9 +143,9 @@ async function usePairs() {
 function goOnFrom(index, name, file) {
   try {
     const { task, settings: found, start } = fromCheckpoint(file, settingsOf);
-    const { hidden, kind } = found;
+    const { kind, ...sizes } = found;
     const models = chosen.models.map((one, i) => (i === index ? kind : one));
-    const settings = fromHash(toHash({ ...chosen, task: task ?? chosen.task, hidden, models }));
+    const settings = fromHash(toHash({ ...chosen, task: task ?? chosen.task, ...sizes, models }));
     opened.set(keyOf(settings, index), { name, start });
     choose(settings);
   } catch (error) {
@@ -161,6 +165,13 @@ function setPlaying(now) {
   if (!playing) goal = last();
   play.textContent = playing ? "Pause" : "Train";
   allow();
+}
+
+/** Whether all models can train; if not, the page says why. */
+function canTrain() {
+  const failure = models.map((model) => model.failure()).find(Boolean);
+  if (failure) at("status").textContent = failure;
+  return !failure;
 }
 
 /** How many updates each model may do: it waits for the other one. */
@@ -237,10 +248,12 @@ function saveReport() {
 }
 
 play.addEventListener("click", () => {
+  if (!canTrain()) return;
   setPlaying(!playing);
   draw();
 });
 at("step").addEventListener("click", () => {
+  if (!canTrain()) return;
   setPlaying(false);
   goal = last() + 1;
   allow();
@@ -270,17 +283,15 @@ addEventListener("hashchange", () => {
   if (toHash(fromHash(location.hash)) === toHash(chosen)) return;
   chooseAddress();
 });
-for (const { title, hash, says } of EXPERIMENTS) {
-  const item = element("li");
-  const link = /** @type {HTMLAnchorElement} */ (element("a", "", title));
-  link.href = `#${hash}`;
-  link.addEventListener("click", () => {
-    /** @type {HTMLDetailsElement} */ (at("guided")).open = false;
+at("experiments").append(
+  ...experiments(() => {
+    fold("guided").open = false;
+    fold("experiment").open = true;
     examples.selectedIndex = 0; // the longest
-  });
-  item.append(link, element("p", "", says));
-  at("experiments").append(item);
-}
+  }),
+);
+explain(document.body);
+fold("training").open = fold("experiment").open = isWide();
 themes();
 at("theme").addEventListener("click", draw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);

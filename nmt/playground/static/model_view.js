@@ -2,6 +2,7 @@
 /** One model on the page: its controls, its thread, its matrix, what it writes, how often it is right. */
 
 import { element, scrolling } from "../../page/static/elements.js";
+import { inWords, marked, RIGHT } from "./compare.js";
 import { controls } from "./controls.js";
 import { SPACE } from "./engine/tasks.js";
 import { open, save } from "./files.js";
@@ -9,6 +10,7 @@ import { makeCurve, remember } from "./history.js";
 import { matrixIn } from "./matrix.js";
 import { pictures, table } from "./report.js";
 import { mechanismOf, nameOf, used } from "./settings.js";
+import { term } from "./terms.js";
 
 /** @import { Start } from "./engine/checkpoint.js" */
 /** @import { Accuracy, News, Order, Snapshot } from "./engine/worker.js" */
@@ -21,6 +23,11 @@ import { mechanismOf, nameOf, used } from "./settings.js";
 const NO_ATTENTION = "No attention, and no matrix: all that the decoder has of the input is one vector of fixed size.";
 const NO_WORKER = "This browser cannot train here: it runs no modules in workers, or a file of the page is missing.";
 
+/** Whether there is room for settings beside the matrix. */
+export const isWide = () => matchMedia("(min-width: 48rem)").matches;
+/** Whether the models' settings are shown, if anyone has chosen. @type {boolean | undefined} */
+let unfolded;
+
 /** The model of a place in `chosen`. @param {Chosen} chosen @param {number} index
  * @param {Calls} calls
  * @param {{text: string, languages: [string, string]}} pairs those of the task `pairs`
@@ -28,10 +35,11 @@ const NO_WORKER = "This browser cannot train here: it runs no modules in workers
 export function modelView(chosen, index, calls, pairs, opened) {
   const { hear } = calls;
   const kind = chosen.models[index];
-  const { place, matrix, written, exact, keep } = parts(chosen, index, calls, opened);
-  const display = displayIn(matrix, written);
+  const { place, matrix, output, exact, keep } = parts(chosen, index, calls, opened);
+  const display = displayIn(matrix, output);
   const curves = { loss: makeCurve(), norm: makeCurve() };
   let updates = 0;
+  let failure = ""; // why there is no model
   /** @type {Snapshot[]} */
   let snapshots = [];
   /** @type {Accuracy[]} */
@@ -54,6 +62,7 @@ export function modelView(chosen, index, calls, pairs, opened) {
     for (const snapshot of news.snapshots) if (snapshot.example === watched) remember(snapshots, snapshot);
     if (news.file) save(`playground-${chosen.task}.safetensors`, news.file, "application/octet-stream");
     for (const accuracy of news.accuracies) remember(accuracies, accuracy);
+    if (news.error && !snapshots.length) failure = news.error;
     hear(news.error ?? "");
   });
   return {
@@ -63,10 +72,10 @@ export function modelView(chosen, index, calls, pairs, opened) {
       element("h2", "", nameOf(kind)),
       table(used(kind), kind),
       pictures(matrix),
-      element("p", "", `Output: ${written.textContent}`),
-      /** @type {HTMLElement} */ (exact.cloneNode(true)),
+      ...[output, exact].map((part) => /** @type {HTMLElement} */ (part.cloneNode(true))),
     ],
     updates: () => updates,
+    failure: () => failure,
     close: () => worker.terminate(),
     /** @param {number} example */
     start(example) {
@@ -107,8 +116,8 @@ export function modelView(chosen, index, calls, pairs, opened) {
   };
 }
 
-/** Shows a snapshot. @param {HTMLElement} matrix @param {HTMLElement} written */
-function displayIn(matrix, written) {
+/** Shows a snapshot. @param {HTMLElement} matrix @param {HTMLElement} output */
+function displayIn(matrix, output) {
   const { frame, paint, describe } = matrixIn(matrix);
   const units = (/** @type {string[]} */ tokens) =>
     [...tokens, "(end)"].map((token) => ({ label: token === SPACE ? "␣" : token }));
@@ -121,12 +130,26 @@ function displayIn(matrix, written) {
       if (say.weights) describe(source, target, weights);
       paint(weights);
     } else if (!matrix.childElementCount) matrix.append(element("p", "empty", NO_ATTENTION));
-    if (say.words) {
-      const text = tokens.join(joined);
-      written.textContent = text || "(nothing)";
-      written.classList.toggle("right", text === pair.target.join(joined));
-    }
+    if (say.words) output.replaceChildren(...compared(tokens, pair.target, joined));
   };
+}
+
+/** What is written, what of it is wrong, and its reference. @param {string[]} tokens @param {string[]} reference @param {string} joined */
+function compared(tokens, reference, joined) {
+  const all = marked(tokens, reference);
+  const verdict = inWords(all, joined ? "word" : "letter");
+  const written = element("p", verdict === RIGHT ? "written right" : "written");
+  all.forEach(({ token, is }, i) => {
+    if (i) written.append(joined);
+    written.append(is === "right" ? token : element("mark", is, is === "missing" ? "_" : token));
+  });
+  if (!all.length) written.append("(nothing)");
+  return [
+    element("p", "hint", `Output: ${verdict}`),
+    written,
+    element("p", "hint", "Reference"),
+    element("p", "written", reference.join(joined)),
+  ];
 }
 
 /** The elements. @param {Chosen} chosen @param {number} index @param {Calls} calls @param {Opened | null} opened */
@@ -143,21 +166,24 @@ function parts(chosen, index, calls, opened) {
     head.append(remove);
   }
   const settings = controls(`model-${index}`, used(kind), kind, (name, value) => change({ ...kind, [name]: value }));
-  const [matrix, written, exact] = [
-    scrolling(`Attention of model ${index + 1}`),
-    element("p", "written"),
-    element("div"),
-  ];
+  const [matrix, output, exact] = [scrolling(`Attention of model ${index + 1}`), element("div"), element("div")];
   const [keep, ask] = [element("button", "quiet", "Save checkpoint"), element("button", "quiet", "Open a checkpoint")];
   ask.addEventListener("click", () => open(".safetensors", calls.open));
   const files = element("div", "player");
   files.append(keep, ask);
   const begin = element("p", "hint", opened ? `Training began with the weights of ${opened.name}.` : "");
-  const [results, output] = [element("div", "halves"), element("div")];
-  output.append(element("p", "hint", "Output"), written, exact);
-  results.append(matrix, output);
-  place.append(head, begin, results, settings, files);
-  return { place, matrix, written, exact, keep };
+  const [results, figures] = [element("div", "halves"), element("div")];
+  const meanings = element("p", "hint", "What is counted: ");
+  meanings.append(term("exact match", "exact matches"), ", ", term("held-out"), " examples");
+  if (chosen.task === "pairs") meanings.append(", ", term("BLEU"));
+  figures.append(output, exact, meanings);
+  results.append(matrix, figures);
+  const fold = /** @type {HTMLDetailsElement} */ (element("details"));
+  fold.open = unfolded ?? isWide();
+  fold.addEventListener("toggle", () => (unfolded = fold.open));
+  fold.append(element("summary", "", "Settings of this model"), settings, files);
+  place.append(head, begin, results, fold);
+  return { place, matrix, output, exact, keep };
 }
 
 /** @param {Accuracy} measured */

@@ -14,6 +14,8 @@ const STYLE = `
   td { padding-right: 1rem; }
   svg { max-width: 100%; height: auto; }
   section { break-inside: avoid; }
+  p { overflow-wrap: anywhere; }
+  mark { background: none; font-weight: bold; text-decoration: underline wavy; }
 `;
 
 /** @param {Chosen} chosen @param {string[]} facts a line each @param {Element} charts

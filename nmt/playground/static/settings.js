@@ -5,10 +5,13 @@ import { MOST } from "./address.js";
 
 /** @import { Mechanism } from "./engine/worker.js" */
 /** @typedef {{wiring: string, score: string, scope: string, window: string, cell: string}} Kind a model's attention and cell */
-/** @typedef {{task: string, hidden: number, rate: number, forcing: number, seed: number, models: Kind[], pairs: string}} Chosen `pairs`: those of one's own as `address.js` packs them, "" for the captions */
-/** @typedef {{name: string, label: string, options: [string, string][], says: string}} Control */
+/** @typedef {{task: string, hidden: number, encoder: string, rate: number, forcing: number, seed: number, models: Kind[], pairs: string}} Chosen `pairs`: those of one's own as `address.js` packs them, "" for the captions */
+/** @typedef {{name: string, label: string, options: [string, string, string?][], says: string}} Control an option's value, name, and what it is */
 
-const [EMBEDDING, HIDDEN] = [32, [16, 32, 64, 128]];
+const [EMBEDDING, HIDDEN, ENCODER] = [32, [16, 32, 64, 128], [8, 16, 32, 64]];
+
+/** @param {string} value @returns {[string, string]} an option that is named as it is */
+const pair = (value) => [value, value];
 
 /** Of all models. @type {Control[]} */
 export const COMMON = [
@@ -16,34 +19,40 @@ export const COMMON = [
     name: "task",
     label: "Task",
     options: [
-      ["reverse", "reverse a word"],
-      ["dates", "write out a date"],
-      ["pairs", "translate captions, or your own pairs"],
+      ["reverse", "reverse a word", "Each step needs exactly one letter of the input."],
+      ["dates", "write out a date", "A step needs one or two signs of the input, or a month's name."],
+      ["pairs", "translate captions, or your own pairs", "Words of a sentence come in another order."],
     ],
-    says: "What is learnt. Reversing needs exactly one letter per step; a date needs some of its letters; a sentence, words in another order.",
+    says: "",
   },
   {
     name: "hidden",
     label: "Hidden size",
-    options: HIDDEN.map((size) => [String(size), String(size)]),
+    options: HIDDEN.map((size) => pair(String(size))),
     says: "The size of the decoder's state. A smaller one learns less, and shows sooner what a fixed context cannot hold.",
+  },
+  {
+    name: "encoder",
+    label: "Encoder size",
+    options: [["half", "half the hidden size"], ...ENCODER.map((size) => pair(String(size)))],
+    says: "The size of a state in each of the encoder's two directions: a memory vector has twice as many elements. The score dot needs as many as the decoder's state has.",
   },
   {
     name: "rate",
     label: "Learning rate",
-    options: ["0.001", "0.002", "0.005", "0.01", "0.03"].map((rate) => [rate, rate]),
+    options: ["0.001", "0.002", "0.005", "0.01", "0.03"].map(pair),
     says: "How far an update moves the weights. Too low: the loss falls slowly. Too high: it jumps, and may never settle.",
   },
   {
     name: "forcing",
     label: "Teacher forcing",
-    options: ["1", "0.75", "0.5", "0"].map((ratio) => [ratio, ratio]),
-    says: "How often the decoder reads the right last token in training, not its own. Below 1 the first updates are harder.",
+    options: ["1", "0.75", "0.5", "0"].map(pair),
+    says: "How often the decoder reads the reference's last token in training, not the one it wrote itself. Below 1 the first updates are harder.",
   },
   {
     name: "seed",
     label: "Seed",
-    options: ["1", "2", "3", "4", "5"].map((seed) => [seed, seed]),
+    options: ["1", "2", "3", "4", "5"].map(pair),
     says: "Decides the first weights and the batches. What differs between two seeds is chance: compare several.",
   },
 ];
@@ -54,56 +63,68 @@ export const OWN = [
     name: "wiring",
     label: "Wiring",
     options: [
-      ["bahdanau", "Bahdanau"],
-      ["luong", "Luong"],
-      ["luong_no_feeding", "Luong, no input feeding"],
-      ["none", "no attention"],
+      ["bahdanau", "Bahdanau", "Bahdanau et al. 2015: before the decoder's step, from the state before it."],
+      [
+        "luong",
+        "Luong",
+        "Luong et al. 2015: after the decoder's step, from the new state. The next step reads the result (input feeding).",
+      ],
+      ["luong_no_feeding", "Luong, no input feeding", "As Luong, but the next step does not read the result."],
+      ["none", "no attention", "Never: all that the decoder has of the input is one vector. Long words fail."],
     ],
-    says: "When attention is computed: before the decoder's step (Bahdanau), after it (Luong), or never. Without it, long words fail.",
+    says: "When attention is computed.",
   },
   {
     name: "score",
     label: "Score",
     options: [
-      ["additive", "additive"],
-      ["general", "general"],
-      ["dot", "dot"],
+      ["additive", "additive", "Both are added inside a small network: v · tanh(W s + U h)."],
+      ["general", "general", "s · W h: a matrix maps one to the other, then they are multiplied."],
+      ["dot", "dot", "s · h, without weights: the encoder must learn to fit the decoder, and the sizes must be equal."],
     ],
-    says: "How a state is compared with a position. Dot has no weights of its own: the encoder must learn to fit the decoder.",
+    says: "How a state s is compared with a position h.",
   },
   {
     name: "scope",
     label: "Scope",
     options: [
-      ["global", "global"],
-      ["local_p", "local-p, from the middle"],
-      ["local_diagonal", "local-p, from the diagonal"],
-      ["local_m", "local-m"],
+      ["global", "global", "All of them."],
+      ["local_p", "local-p, from the middle", "A window around a centre that is predicted: untrained, the middle."],
+      [
+        "local_diagonal",
+        "local-p, from the diagonal",
+        "A window around a centre that is predicted: untrained, the diagonal.",
+      ],
+      ["local_m", "local-m", "A window that moves by one position each step."],
     ],
-    says: "Which positions are seen: all, or a window around a centre that is learnt (local-p) or moves by one each step (local-m).",
+    says: "Which positions are seen.",
   },
   {
     name: "window",
     label: "Window D",
-    options: ["1", "2", "3", "5", "10"].map((size) => [size, size]),
+    options: ["1", "2", "3", "5", "10"].map(pair),
     says: "How many positions the window has on each side of its centre. Outside, the weight is 0.",
   },
   {
     name: "cell",
     label: "Cell",
     options: [
-      ["gru", "GRU"],
-      ["lstm", "LSTM"],
-      ["mingru", "minGRU"],
+      ["gru", "GRU", "Gated recurrent unit: gates decide how much of the state stays."],
+      ["lstm", "LSTM", "Long short-term memory: gates, and a memory cell beside the state."],
+      ["mingru", "minGRU", "Its gates do not see the state: watch what attention has to do for it."],
     ],
-    says: "What encoder and decoder are made of. A minGRU's gates do not see the state: watch what attention has to do for it.",
+    says: "What encoder and decoder are made of.",
   },
 ];
 
 /** @type {Kind} */
 const FIRST_KIND = { wiring: "bahdanau", score: "additive", scope: "global", window: "3", cell: "gru" };
 /** @type {Chosen} */
-const FIRST = { pairs: "", ...{ task: "reverse", hidden: 64, rate: 0.005, forcing: 1, seed: 1 }, models: [FIRST_KIND] };
+const FIRST = {
+  pairs: "",
+  ...{ task: "reverse", hidden: 64, encoder: "half", rate: 0.005, forcing: 1, seed: 1 },
+  models: [FIRST_KIND],
+};
 
 /** Those of OWN that change a model. @param {Kind} kind */
 export function used({ wiring, scope }) {
@@ -176,23 +197,31 @@ export function nameOf(kind) {
 }
 
 /** What the engine needs to know of a model. @param {Chosen} chosen @param {Kind} kind @returns {Mechanism} */
-export function mechanismOf({ hidden }, { wiring, score, scope, window, cell }) {
+export function mechanismOf({ hidden, encoder }, { wiring, score, scope, window, cell }) {
   const [diagonal, feeding] = [scope === "local_diagonal", wiring === "luong"];
   const axes = /** @type {any} */ ({
     ...{ cell, wiring: wiring.startsWith("luong") ? "luong" : wiring, feeding, score },
     scope: diagonal ? "local_p" : scope,
   });
-  return { ...axes, diagonal, window: Number(window), embedding: EMBEDDING, encoder: hidden / 2, hidden };
+  return {
+    ...axes,
+    diagonal,
+    window: Number(window),
+    embedding: EMBEDDING,
+    encoder: Number(encoder) || hidden / 2,
+    hidden,
+  };
 }
 
 /** The settings of a model that the engine knows. Throws an Error if this page has none like it.
- * @param {Mechanism} mechanism @returns {{hidden: number, kind: Kind}} */
+ * @param {Mechanism} mechanism @returns {{hidden: number, encoder: string, kind: Kind}} */
 export function settingsOf(mechanism) {
   const { embedding, encoder, hidden, wiring, feeding, scope, diagonal } = mechanism;
-  if (embedding !== EMBEDDING || 2 * encoder !== hidden || !HIDDEN.includes(hidden))
+  const half = 2 * encoder === hidden;
+  if (embedding !== EMBEDDING || !HIDDEN.includes(hidden) || !(half || ENCODER.includes(encoder)))
     throw new Error(
       `The checkpoint's sizes are embedding ${embedding}, encoder ${encoder} and decoder ${hidden}; those of this page ` +
-        `are embedding ${EMBEDDING}, decoder ${HIDDEN.join(", ")}, and an encoder of half the decoder's.`,
+        `are embedding ${EMBEDDING}, decoder ${HIDDEN.join(", ")}, and encoder ${ENCODER.join(", ")} or half the decoder's.`,
     );
   const kind = {
     wiring: wiring === "luong" && !feeding ? "luong_no_feeding" : wiring,
@@ -208,5 +237,5 @@ export function settingsOf(mechanism) {
         `model.${control.name === "cell" ? "" : "attention."}${control.name} is ${valueOf(kind, control)}: the page has ${options.join(", ")}.`,
       );
   }
-  return { hidden, kind: { ...FIRST_KIND, ...kind } };
+  return { hidden, encoder: half ? "half" : String(encoder), kind: { ...FIRST_KIND, ...kind } };
 }

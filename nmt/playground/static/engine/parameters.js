@@ -22,10 +22,16 @@ export function encoderNames(cell, d) {
   return { input, recurrent };
 }
 
-/** The weights of a model. @param {Settings} settings @returns {Shape[]} */
+/** The weights of a model. Throws an Error where a score does not fit its sizes.
+ * @param {Settings} settings @returns {Shape[]} */
 export function shapesOf(settings) {
   const { wiring, score, scope, embedding: E, encoder: h, hidden: H, sourceTypes, targetTypes } = settings;
   const M = 2 * h;
+  if (wiring !== "none" && score === "dot" && H !== M)
+    throw new Error(
+      `The score dot multiplies element by element: a decoder's state has ${H} elements, a memory vector 2 · ${h} = ${M}. ` +
+        `Set the encoder size to ${H / 2}, or choose the score general, whose matrix maps one to the other.`,
+    );
   const n = CELLS[settings.cell].gates;
   const hasMemory = CELLS[settings.cell].states > 1;
   const forget = hasMemory ? "forget" : "zero"; // of an LSTM: its forget gates begin open

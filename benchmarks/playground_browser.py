@@ -30,7 +30,7 @@ from nmt.playground.writing import write_playground
 GOALS = {"reverse": ("%", 99), "dates": ("%", 95), "pairs": ("BLEU", 80)}
 OTHERS = (b"DedicatedWorker", b"ThreadPool")  # names of threads
 LONGEST = 600  # seconds
-MINUTES = 5
+MINUTES = 10
 COUNT = """
   window.redraws = 0;
   const { putImageData } = CanvasRenderingContext2D.prototype;

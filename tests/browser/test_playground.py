@@ -133,7 +133,8 @@ def test_settings_are_in_the_address_and_an_experiment_sets_them(open_playground
     page.get_by_label("Score").focus()
     page.get_by_label("Score").select_option("general")
     assert page.evaluate("document.activeElement.id") == "model-0-score"
-    assert page.url.endswith("#task=dates&hidden=64&encoder=half&rate=0.005&forcing=1&seed=1&model=bahdanau.general.global")
+    sizes = "hidden=64&encoder=half"
+    assert page.url.endswith(f"#task=dates&{sizes}&rate=0.005&forcing=1&seed=1&model=bahdanau.general.global")
     page.get_by_text("Guided experiments").click()
     page.get_by_role("link", name="Why attention").click()
     expect(page.locator("#models h2")).to_have_text(["Bahdanau, additive, global", "no attention"])

@@ -28,6 +28,13 @@ def captions() -> Iterator[str]:
     return ("\t".join(pair) + "\n" for pair in dict.fromkeys(short))
 
 
+def preloading(folder: Path) -> str:
+    """The page, which names all modules in `folder`: a browser loads them at once, not as each finds the next."""
+    names = sorted(path.relative_to(folder).as_posix() for path in (folder / "playground" / "static").rglob("*.js"))
+    links = "".join(f'    <link rel="modulepreload" href="{name}" />\n' for name in names)
+    return (STATIC / "index.html").read_text(encoding="utf-8").replace("  </head>\n", f"{links}  </head>\n")
+
+
 def write_playground(folder: Path) -> None:
     """Write the page into an empty folder, or one that does not exist. Raises `UserError` without the add-on page.
 
@@ -46,7 +53,7 @@ def write_playground(folder: Path) -> None:
         (shutil.copytree if path.is_dir() else shutil.copyfile)(path, shared / name)
     style = shared / "page.css"
     style.write_text(style.read_text(encoding="utf-8").replace("/static/icon.svg", "icon.svg"), encoding="utf-8")
-    shutil.copyfile(STATIC / "index.html", folder / "index.html")
+    (folder / "index.html").write_text(preloading(folder), encoding="utf-8")
     (folder / "playground" / "captions.tsv").write_text("".join(captions()), encoding="utf-8")
     if site is not None:
         shutil.copyfile(site.ENGINE / "offline.js", folder / "offline.js")

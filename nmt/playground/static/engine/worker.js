@@ -118,7 +118,8 @@ addEventListener("message", (/** @type {MessageEvent<Order>} */ { data: order })
     if (order.kind === "start") {
       training = begin(order);
       allowed = 0;
-      tell({ snapshots: [training.snapshot()], accuracies: [training.accuracy()] });
+      tell({ snapshots: [training.snapshot()] });
+      tell({ accuracies: [training.accuracy()] });
     } else if (order.kind === "until") {
       allowed = order.update;
     } else if (training && order.kind === "save") {

@@ -87,9 +87,9 @@ def _assemble(config: ModelConfig, source_types: int, target_types: int, segment
 def _encoder_layers(config: ModelConfig) -> nn.Module:
     cell, settings = CELLS[config.cell], config.encoder
     sizes = config.embedding_size, settings.hidden_size, settings.layers, settings.dropout
-    both, between = settings.bidirectional_layers, settings.model_dump(include={"residual", "layer_norm"})
-    if both is not None or any(between.values()):
-        return cast(nn.Module, _deep_layers().DeepBidirectional(cell, *sizes, both=both, **between))
+    options = settings.model_dump(include={"bidirectional_layers", "residual", "layer_norm"})
+    if any(options.values()):
+        return cast(nn.Module, _deep_layers().DeepBidirectional(cell, *sizes, **options))
     return cell.bidirectional(*sizes)
 
 

@@ -83,8 +83,8 @@ class Rightward(nn.Module):
 class DeepBidirectional(nn.Module):
     """As `nmt.model.encoder.Bidirectional`, a module per layer, with these outputs; 0 at padding.
 
-    Above the lowest `both` layers, which read in both directions, are layers of 2H that read from left to right: with
-    one below it is the encoder of Wu et al. 2016, section 3.2.
+    The lowest `bidirectional_layers` read in both directions, those above, of size 2H, from left to right. With one it
+    is the encoder of Wu et al. 2016, section 3.2.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class DeepBidirectional(nn.Module):
         layers: int,
         dropout: float,
         *,
-        both: int | None = None,
+        bidirectional_layers: int | None = None,
         residual: bool = False,
         layer_norm: bool = False,
     ) -> None:
         super().__init__()
-        sizes, lowest = [inputs, *[2 * hidden] * (layers - 1)], layers if both is None else both
+        sizes, lowest = [inputs, *[2 * hidden] * (layers - 1)], bidirectional_layers or layers
         self.layers = nn.ModuleList(cell.bidirectional(size, hidden, 1, 0.0) for size in sizes[:lowest])
         self.layers.extend(Rightward(cell, size, 2 * hidden) for size in sizes[lowest:])
         self.outputs = Outputs(2 * hidden, layers, residual, layer_norm)

@@ -20,8 +20,8 @@ export const COMMON = [
     label: "Task",
     options: [
       ["reverse", "reverse a word", "Each step needs exactly one letter of the input."],
-      ["dates", "write out a date", "A step needs one or two signs of the input, or a month's name."],
-      ["pairs", "translate captions, or your own pairs", "Words of a sentence come in another order."],
+      ["dates", "write out a date", "A step needs one or two characters of the input, or a month's name."],
+      ["pairs", "translate captions, or your own pairs", "The words of a sentence change their order."],
     ],
     says: "",
   },

@@ -11,10 +11,10 @@ const TERMS = {
     "What the model reads or writes in one step: here a letter or digit, or in sentences a word or punctuation mark.",
   "held-out":
     "Kept away from training: only such examples show whether the model has learnt the rule, or the examples by heart.",
-  "exact match": "An output that is its reference, token by token.",
+  "exact match": "An output that equals its reference, token for token.",
   BLEU: "How many runs of one to four words the outputs share with their references, from 0 to 100 (Papineni et al. 2002).",
   update: "One step of training: the loss of 32 pairs, its gradient, and a small change of all weights.",
-  loss: "Minus the logarithm of the probability that the model gives to the right next token; in nats with the natural logarithm. It is 0 if the model is sure and right.",
+  loss: "Minus the logarithm of the probability that the model gives to the right next token, in nats (natural logarithm). It is 0 if the model is sure and right.",
   "gradient norm":
     "The length of the vector of all derivatives of the loss: how much the loss would change with the weights.",
 };

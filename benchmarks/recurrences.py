@@ -78,13 +78,18 @@ def measured(recipe: str, cells: Sequence[str], overrides: Sequence[str]) -> lis
     pairs = load_training_set(first.data)
     sizes = len(pairs.source.vocabulary), len(pairs.target.vocabulary)
 
-    def of(cell: str, width: int) -> tuple[int, Config]:
-        fields = [f"model.cell={cell}", f"model.encoder.hidden_size={width}", f"name={first.name}-{cell}"]
-        config = load_config(find_config(recipe), [*COMMON, *overrides, *fields])
-        return sum(p.numel() for p in build_empty(config.model, *sizes).parameters()), config
+    def parameters(cell: str, width: int) -> int:
+        encoder = first.model.encoder.model_copy(update={"hidden_size": width})
+        model = first.model.model_copy(update={"cell": cell, "encoder": encoder})
+        return sum(parameter.numel() for parameter in build_empty(model, *sizes).parameters())
 
-    goal, _ = of(BASE, first.model.encoder.hidden_size)
-    chosen = {cell: min((of(cell, w) for w in range(8, 1025, 8)), key=lambda one: abs(one[0] - goal)) for cell in cells}
+    def of_equal_size(cell: str) -> tuple[int, Config]:
+        width = min(range(8, 1025, 8), key=lambda width: abs(parameters(cell, width) - goal))
+        fields = [f"model.cell={cell}", f"model.encoder.hidden_size={width}", f"name={first.name}-{cell}"]
+        return parameters(cell, width), load_config(find_config(recipe), [*COMMON, *overrides, *fields])
+
+    goal = parameters(BASE, first.model.encoder.hidden_size)
+    chosen = {cell: of_equal_size(cell) for cell in cells}
     batches = [pairs.examples(places, "") for places in batches_of(pairs, first.training, epoch=0)[:BATCHES]]
     states = {}
     for cell, (_, config) in chosen.items():

@@ -51,24 +51,25 @@ def cells() -> str:
         "|---|---|---|---|---|",
     ]
     for name, cell in CELLS.items():
-        squares, vectors = _own_parameters(cell)
-        inputs, own = f"{cell.gates} H", [_term(squares, "H²"), _term(vectors, "H")]
+        inputs = f"{cell.gates} H"
+        own = [_term(factor, power) for factor, power in zip(_own_parameters(cell), ("H²", "H", ""), strict=True)]
         parameters = " + ".join(filter(None, [f"{inputs} (I + 1)", *own]))
         has_scan = "no" if cell.sequence is Cell.sequence else "yes"
-        columns = [*map(typeset, formula_and_paper(cell)), parameters, has_scan]
+        columns = [*(typeset(text).replace("|", r"\|") for text in formula_and_paper(cell)), parameters, has_scan]
         rows.append(f"| {_link(name, cell)} | {' | '.join(columns)} |")
     return "\n".join(rows)
 
 
-def _own_parameters(cell: type[Cell]) -> tuple[int, int]:
-    """(m, n) of a cell that has m H² + n H parameters beside those of its input."""
-    of_one, of_two = (sum(p.numel() for p in cell(hidden).parameters()) for hidden in (1, 2))
-    squares = (of_two - 2 * of_one) // 2
-    return squares, of_one - squares
+def _own_parameters(cell: type[Cell]) -> tuple[int, int, int]:
+    """(m, n, k) of a cell that has m H² + n H + k parameters beside those of its input."""
+    first, second, third = (sum(p.numel() for p in cell(hidden).parameters()) for hidden in (8, 16, 24))
+    squares = (third - 2 * second + first) // 128
+    vectors = (second - first - squares * 192) // 8
+    return squares, vectors, first - squares * 64 - vectors * 8
 
 
 def _term(factor: int, power: str) -> str:
-    return f"{factor} {power}" if factor else ""
+    return f"{factor} {power}".strip() if factor else ""
 
 
 def _link(name: str, component: type[Any]) -> str:

@@ -164,7 +164,7 @@ class LatentDecoder(LuongDecoder):
 
     def step(self, inputs: Float[Tensor, "N I"], state: DecoderState, memory: Memory) -> StepResult:
         hidden = self.rnn(inputs, state.hidden)
-        query = self.top(hidden)
+        query = self.rnn.top(hidden)
         _, state, alignment = self.attend(query, state, memory)
         sentences = memory.mask.shape[0]
         query, weights = (x.view(sentences, -1, x.shape[1]) for x in (query, alignment.weights))

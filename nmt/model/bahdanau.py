@@ -49,9 +49,9 @@ class BahdanauDecoder(Decoder):
 
     def step(self, inputs: Float[Tensor, "N I"], state: DecoderState, memory: Memory) -> StepResult:
         gates, embedded = inputs.tensor_split([self.embedding_gates.out_features], dim=1)
-        context, state, alignment = self.attend(self.top(state.hidden), state, memory)
+        context, state, alignment = self.attend(self.rnn.top(state.hidden), state, memory)
         hidden = self.rnn(gates + self.context_gates(context), state.hidden)
-        return torch.cat([self.top(hidden), context, embedded], dim=1), state._replace(hidden=hidden), alignment
+        return torch.cat([self.rnn.top(hidden), context, embedded], dim=1), state._replace(hidden=hidden), alignment
 
     def read(self, readouts: Float[Tensor, "*N R"]) -> Float[Tensor, "*N F"]:
         match self.kind:

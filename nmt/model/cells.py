@@ -42,12 +42,16 @@ class Cell(nn.Module, ABC):
 
     name: ClassVar[str]  # in configs
     gates: ClassVar[int]  # G / H
-    states: ClassVar[int]  # tensors of a layer's state; the first is the hidden state
+    states: ClassVar[int]  # vectors of size H that a layer's state begins from; the first is the hidden state
     bidirectional: ClassVar[Callable[..., nn.Module]]  # makes the encoder's layers: see `encoder.Bidirectional`
 
     @abstractmethod
     def forward(self, inputs: Float[Tensor, "N G"], *state: Float[Tensor, "N H"]) -> tuple[Tensor, ...]:
         """The state after one step; `inputs` is the input's share of the gates."""
+
+    def initial(self, *vectors: Float[Tensor, "N H"]) -> tuple[Tensor, ...]:
+        """The state that begins from these vectors; the first of its tensors is the hidden state."""
+        return vectors
 
     def sequence(self, inputs: Float[Tensor, "T B G"], *state: Float[Tensor, "B H"]) -> Float[Tensor, "T B H"]:
         """The hidden states after each of T steps."""
@@ -109,8 +113,7 @@ class LSTMCell(GatedCell):
         open_forget_gates(self.bias)
 
     def forward(self, inputs: Float[Tensor, "N G"], *state: Float[Tensor, "N H"]) -> tuple[Tensor, ...]:
-        hidden, cell = state
-        return lstm_update(inputs + self.recurrent(hidden), cell)
+        return lstm_update(inputs + self.recurrent(state[0]), state[1])
 
 
 def lstm_update(gates: Float[Tensor, "N G"], cell: Float[Tensor, "N H"]) -> tuple[Tensor, Tensor]:
@@ -132,8 +135,14 @@ class RecurrentStack(nn.Module):
         self.recurrent = nn.ModuleList(cell(hidden_size) for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
 
+    def initial(self, vectors: tuple[Float[Tensor, "N H"], ...]) -> tuple[Tensor, ...]:
+        """The state that begins from the layers' vectors, which stand in the order of a state's tensors."""
+        count = len(self.recurrent)
+        states = (cell.initial(*vectors[layer::count]) for layer, cell in enumerate(self.recurrent))  # type: ignore[operator]
+        return tuple(tensor for tensors in zip(*states, strict=True) for tensor in tensors)
+
     def top(self, state: tuple[Tensor, ...]) -> Float[Tensor, "N H"]:
-        """The top layer's hidden state."""
+        """The top layer's hidden state: attention's query, and what the output is computed from."""
         return state[len(self.recurrent) - 1]
 
     def forward(self, inputs: Float[Tensor, "N G"], state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -58,11 +58,10 @@ class Decoder(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.sizes = sizes
-        self.layers, self.states = sizes.layers, sizes.layers * sizes.cell.states
         self.embedding = embedding
         self.embedding_gates = Gates(sizes.cell, embedding.embedding_dim, sizes.hidden)
         self.attention = attention
-        self.bridge = Linear(sizes.memory, self.states * sizes.hidden)
+        self.bridge = Linear(sizes.memory, sizes.layers * sizes.cell.states * sizes.hidden)
         self.rnn = RecurrentStack(sizes.cell, sizes.hidden, sizes.layers, sizes.dropout)
         self.output = Linear(output_inputs, embedding.num_embeddings)
         self.embedding_dropout = nn.Dropout(sizes.embedding_dropout)
@@ -73,17 +72,10 @@ class Decoder(nn.Module, ABC):
         return self.attention.prepare(encoded)
 
     def initial_state(self, encoded: Encoded) -> DecoderState:
-        """tanh(W_s [→h; ←h]) of the encoder's final states for each layer, and for each memory cell of LSTMs.
-
-        Bahdanau et al. 2015, A.2.2 use ←h alone; a decoder without attention needs the forward half, too.
-        """
-        hidden = torch.tanh(self.bridge(encoded.final)).chunk(self.states, dim=1)
+        """From tanh(W_s [→h; ←h]). Bahdanau et al. 2015, A.2.2 use ←h alone; without attention →h is needed, too."""
+        hidden = self.rnn.initial(torch.tanh(self.bridge(encoded.final)).split(self.sizes.hidden, dim=1))
         coverage = torch.zeros_like(encoded.values[:, :, 0]) if self.attention.coverage else None
         return DecoderState(hidden, torch.zeros_like(encoded.lengths), coverage)
-
-    def top(self, hidden: tuple[Tensor, ...]) -> Float[Tensor, "N H"]:
-        """The top layer's hidden state: attention's query, and what the output is computed from."""
-        return self.rnn.top(hidden)
 
     @abstractmethod
     def embed(self, tokens: Int[Tensor, "*N"]) -> Float[Tensor, "*N I"]:

@@ -41,8 +41,8 @@ class LuongDecoder(Decoder):
         if self.feed_gates is not None:
             inputs = inputs + self.feed_gates(state.attentional)
         hidden = self.rnn(inputs, state.hidden)
-        context, state, alignment = self.attend(self.top(hidden), state, memory)
-        attentional = self.attentional(context, self.top(hidden))
+        context, state, alignment = self.attend(self.rnn.top(hidden), state, memory)
+        attentional = self.attentional(context, self.rnn.top(hidden))
         state = state._replace(hidden=hidden, attentional=None if self.feed_gates is None else attentional)
         return attentional, state, alignment
 

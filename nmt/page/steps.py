@@ -98,7 +98,7 @@ def steps(model: Seq2Seq, source: Sequence[int], target: Sequence[int], likelies
 
 def query_of(decoder: Decoder, before: DecoderState, after: DecoderState) -> Float[Tensor, "N H"]:
     """The query of a step's attention: the new state with Luong's wiring, otherwise the previous one."""
-    return decoder.top((after if isinstance(decoder, LuongDecoder) else before).hidden)
+    return decoder.rnn.top((after if isinstance(decoder, LuongDecoder) else before).hidden)
 
 
 def attention_traces(

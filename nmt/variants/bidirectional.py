@@ -57,7 +57,7 @@ class Direction(nn.Module):
         if torch.onnx.is_in_onnx_export() and type(self.cell).sequence is Cell.sequence:
             raise UserError(f"the cell {self.cell.name} cannot be exported: its `sequence` loops over the steps")
         zeros = inputs.new_zeros(inputs.shape[1], self.hidden)
-        states: Tensor = self.cell.sequence(self.gates(inputs), *[zeros] * self.states)
+        states: Tensor = self.cell.sequence(self.gates(inputs), *self.cell.initial(*[zeros] * self.states))
         return states
 
 

@@ -60,7 +60,7 @@ def test_forced_attention_reads_one_position_alone():
     decoder = model.decoder
     first = decoder.rnn(decoder.embed(torch.tensor([BOS])), state.hidden)
     for position in range(len(source) + 1):
-        vector = torch.tanh(decoder.combine(torch.cat([memory.values[0, position], decoder.top(first)[0]])))
+        vector = torch.tanh(decoder.combine(torch.cat([memory.values[0, position], decoder.rnn.top(first)[0]])))
         expected = torch.nn.functional.linear(vector, decoder.output.weight, decoder.output.bias).log_softmax(dim=0)
         forced = forcing(model, {0: position})
         torch.testing.assert_close(forced.step(torch.tensor([BOS]), state, memory)[0][0], expected, **TOLERANCE)

@@ -44,7 +44,7 @@ def one_by_one(translator: Translator, source: str, target: str) -> dict[Side, n
     tops = []
     for last in [BOS, *written[:-1]]:
         _, state, _ = model.decoder.step(model.decoder.embed(torch.tensor([last])), state, memory)
-        tops.append(model.decoder.top(state.hidden)[0].numpy())
+        tops.append(model.decoder.rnn.top(state.hidden)[0].numpy())
     return {"source": encoded.values[0, : len(ids)].numpy(), "target": np.stack(tops)}
 
 

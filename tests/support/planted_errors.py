@@ -78,15 +78,15 @@ MUTATIONS = [
     *planted(
         "model/bahdanau.py",
         "model/test_decoder.py",
-        ("self.attend(self.top(state.hidden), state", "self.attend(self.top(self.rnn(gates, state.hidden)), state"),
-        ("torch.cat([self.top(hidden), context, embedded]", "torch.cat([self.top(state.hidden), context, embedded]"),
+        ("(self.rnn.top(state.hidden), state", "(self.rnn.top(self.rnn(gates, state.hidden)), state"),
+        ("[self.rnn.top(hidden), context, embedded]", "[self.rnn.top(state.hidden), context, embedded]"),
         (".unflatten(-1, (-1, 2)).amax(dim=-1)", ".unflatten(-1, (2, -1)).amax(dim=-2)"),
     ),
     *planted(
         "model/luong.py",
         "model/test_decoder.py",
-        ("self.attend(self.top(hidden), state, memory)", "self.attend(self.top(state.hidden), state, memory)"),
-        ("self.feed_gates(state.attentional)", "self.feed_gates(self.top(state.hidden))"),
+        ("self.attend(self.rnn.top(hidden), state, memory)", "self.attend(self.rnn.top(state.hidden), state, memory)"),
+        ("self.feed_gates(state.attentional)", "self.feed_gates(self.rnn.top(state.hidden))"),
         ("torch.cat([context, hidden], dim=-1)", "torch.cat([hidden, context], dim=-1)"),
     ),
     *planted(

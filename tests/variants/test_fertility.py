@@ -8,7 +8,8 @@ import torch
 from export.test_graphs import BATCHES, compare, sessions
 from support import parameters
 from support import tiny_models as tiny
-from support.formulas import AttentionWeights, sigmoid
+from support.formulas import AttentionWeights
+from support.formulas.gated import sigmoid
 from support.runs import finish
 
 from nmt.build import build_model

@@ -36,7 +36,7 @@ def states(
         tops = []
         for inputs in decoder.embed(batch.target_input[:, :-1]).unbind(1):
             _, state, _ = decoder.step(inputs, state, memory)
-            tops.append(decoder.top(state.hidden))
+            tops.append(decoder.rnn.top(state.hidden))
         values = encoded.values.cpu()
         written = torch.stack(tops, dim=1).cpu() if tops else values[:, :0]
         for row, (source, target) in enumerate(rows):

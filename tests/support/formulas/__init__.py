@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
+from support.formulas.gated import gru, lstm
 
 
 def softmax(scores):
@@ -24,23 +22,6 @@ def softmax(scores):
 
 def log_softmax(logits):
     return logits - max(logits) - np.log(np.exp(logits - max(logits)).sum())
-
-
-def gru(x, h, weights):
-    """One layer, one step: the equations in the documentation of `torch.nn.GRU`."""
-    w_ih, b_ih, w_hh, b_hh = (np.split(matrix, 3) for matrix in weights)
-    r = sigmoid(w_ih[0] @ x + b_ih[0] + w_hh[0] @ h + b_hh[0])
-    z = sigmoid(w_ih[1] @ x + b_ih[1] + w_hh[1] @ h + b_hh[1])
-    n = np.tanh(w_ih[2] @ x + b_ih[2] + r * (w_hh[2] @ h + b_hh[2]))
-    return (1 - z) * n + z * h
-
-
-def lstm(x, h, c, weights):
-    """One layer, one step: the equations in the documentation of `torch.nn.LSTM`."""
-    w_ih, b_ih, w_hh, b_hh = (np.split(matrix, 4) for matrix in weights)
-    i, f, g, o = (w_ih[k] @ x + b_ih[k] + w_hh[k] @ h + b_hh[k] for k in range(4))
-    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-    return sigmoid(o) * np.tanh(c), c
 
 
 @dataclass
@@ -63,6 +44,15 @@ def state_sizes(weights):
         return weights.sizes
     size = weights[2].shape[1]
     return [size] * (len(weights[2]) // size - 2)
+
+
+def first_state(vectors, layers):
+    """The state that begins from the layers' vectors: those themselves, but of a cell with a formula `initial`."""
+    of = [formula_of("cells", w.name) for w in layers if isinstance(w, OtherCell)]
+    if not of or not hasattr(of[0], "initial"):
+        return vectors
+    states = [of[0].initial(*vectors[number :: len(layers)]) for number in range(len(layers))]
+    return [tensor for tensors in zip(*states, strict=True) for tensor in tensors]
 
 
 def cell(x, state, weights):
@@ -115,7 +105,7 @@ def bidirectional(inputs, layers, between=None):
 
 
 def one_direction(inputs, weights):
-    state, outputs = [np.zeros(size) for size in state_sizes(weights)], []
+    state, outputs = first_state([np.zeros(size) for size in state_sizes(weights)], [weights]), []
     for x in inputs:
         state = cell(x, state, weights)
         outputs.append(state[0])
@@ -259,9 +249,10 @@ class DecoderWeights:
 
     def initial(self, values, final):
         """The first state: the bridge of the final states, h̃ = 0, no coverage."""
-        hidden = np.split(np.tanh(self.w_s @ final + self.b_s), len(self.w_s) // state_sizes(self.layers[0])[0])
+        vectors = np.split(np.tanh(self.w_s @ final + self.b_s), len(self.w_s) // state_sizes(self.layers[0])[0])
+        hidden = first_state(vectors, self.layers)
         coverage = np.zeros(len(values)) if self.attention.coverage else None
-        return DecoderState(hidden, np.zeros_like(hidden[0]), 0, coverage)
+        return DecoderState(hidden, np.zeros_like(vectors[0]), 0, coverage)
 
     def step(self, y, state, values, final):
         """Logits, attention weights, new state."""

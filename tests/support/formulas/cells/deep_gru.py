@@ -1,5 +1,5 @@
 import numpy as np
-from support.formulas import gru
+from support.formulas.gated import gru
 
 
 def step(gates, state, p):

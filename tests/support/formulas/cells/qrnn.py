@@ -1,5 +1,5 @@
 import numpy as np
-from support.formulas import sigmoid
+from support.formulas.gated import sigmoid
 
 
 def step(gates, state, p):

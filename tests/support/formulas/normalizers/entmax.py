@@ -1,4 +1,4 @@
-from support.formulas import sigmoid
+from support.formulas.gated import sigmoid
 from support.formulas.normalizers import alpha_entmax
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from support.formulas import sigmoid
+from support.formulas.gated import sigmoid
 
 
 def weights(scores, p):

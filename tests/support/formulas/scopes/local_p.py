@@ -1,6 +1,7 @@
 import numpy as np
 
-from support.formulas import sigmoid, softmax, weights_over, window_around
+from support.formulas import softmax, weights_over, window_around
+from support.formulas.gated import sigmoid
 
 
 def predicted_position(h, source_length, p, t=0, initial_position="middle"):

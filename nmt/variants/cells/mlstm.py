@@ -1,0 +1,98 @@
+"""The mLSTM of xLSTM: a memory of keys and values, which queries read."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from nmt.model.cells import Cell
+from nmt.model.layers import Linear
+from nmt.variants.bidirectional import Bidirectional
+
+MOST_HEADS = 8
+
+
+class MLSTMCell(Cell):
+    """C' = σ(f) C + eⁱ v kᵀ; n' = σ(f) n + eⁱ k; h' = σ(o) ∘ C' q / max(|n'ᵀ q|, 1) (Beck et al. 2024, section 2.3).
+
+    q, k, v, o = W x, with k divided by √D; i and f are one number each of a head, linear in its q, k and v. Heads are
+    as many as divide H, at most 8. A state is h (N H), C (N K D D), n (N K D) and m (N K), where C and n are held
+    divided by eᵐ, m ≥ 0, so that no eⁱ overflows. It begins with C = v kᵀ and n = k of two of the encoder's vectors.
+
+    Shapes: N rows, T steps, K heads, D = H / K.
+    """
+
+    name, gates, states = "mlstm", 4, 3
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.heads = math.gcd(hidden, MOST_HEADS)
+        self.size = hidden // self.heads
+        self.of_heads = Linear(3 * hidden, 2 * self.heads)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """i begins at 0, and f between 3 and 6, the heads apart: a memory of 20 to 400 steps."""
+        if not self.of_heads.weight.is_meta:
+            nn.init.zeros_(self.of_heads.weight)
+            with torch.no_grad():
+                self.of_heads.bias[self.heads :] = torch.linspace(3, 6, self.heads)
+
+    @classmethod
+    def bidirectional(cls, inputs: int, hidden: int, layers: int, dropout: float) -> nn.Module:
+        return Bidirectional(cls, inputs, hidden, layers, dropout)
+
+    def initial(self, *vectors: Float[Tensor, "N H"]) -> tuple[Tensor, ...]:
+        hidden, value, key = vectors
+        value, key = self._split(value), self._split(key) * self.size**-0.5
+        return hidden, value.unsqueeze(-1) * key.unsqueeze(-2), key, torch.zeros_like(key[..., 0])
+
+    def forward(self, inputs: Float[Tensor, "N G"], *state: Tensor) -> tuple[Tensor, ...]:
+        (query, key, value, output), log_input, log_forget = self._read(inputs)
+        _, memory, normalizer, shift = state
+        new_shift = torch.maximum(log_forget + shift, log_input).clamp(min=0)
+        kept = torch.exp(log_forget + shift - new_shift).unsqueeze(-1)
+        written = torch.exp(log_input - new_shift).unsqueeze(-1) * key
+        memory = kept.unsqueeze(-1) * memory + value.unsqueeze(-1) * written.unsqueeze(-2)
+        normalizer = kept * normalizer + written
+        read = (memory @ query.unsqueeze(-1)).squeeze(-1)
+        hidden = output * _divided(read, (normalizer * query).sum(-1), new_shift).flatten(-2)
+        return hidden, memory, normalizer, new_shift
+
+    def sequence(self, inputs: Float[Tensor, "T N G"], *state: Tensor) -> Float[Tensor, "T N H"]:
+        """All steps at once, each reading what every step before it wrote: T² products of vectors for each head."""
+        (query, key, value, output), log_input, log_forget = self._read(inputs)
+        _, memory, normalizer, shift = state
+        kept = log_forget.double().cumsum(0)  # in 64 bits: it grows with t, and so would the error of a difference
+        of_start = kept + shift
+        steps = torch.arange(inputs.shape[0], device=inputs.device)
+        later = (steps.unsqueeze(0) > steps.unsqueeze(1))[..., None, None]
+        log_weights = (kept.unsqueeze(1) - kept + log_input).masked_fill(later, -torch.inf)  # (T T N K)
+        shifts = torch.maximum(log_weights.amax(1), of_start).clamp(min=0)
+        log_weights, of_start = (x.to(key.dtype) for x in (log_weights - shifts.unsqueeze(1), of_start - shifts))
+        weights, started = torch.exp(log_weights) * torch.einsum("tnkd,snkd->tsnk", query, key), torch.exp(of_start)
+        read = torch.einsum("tsnk,snkd->tnkd", weights, value)
+        read = read + started.unsqueeze(-1) * torch.einsum("nkde,tnke->tnkd", memory, query)
+        total = weights.sum(1) + started * (normalizer * query).sum(-1)
+        return output * _divided(read, total, shifts.to(key.dtype)).flatten(-2)
+
+    def _read(self, inputs: Float[Tensor, "*N G"]) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
+        """Queries, keys and values of the heads, and σ(o); then i and log σ(f)."""
+        *vectors, output = inputs.chunk(4, dim=-1)
+        log_input, forget = self.of_heads(torch.cat(vectors, dim=-1)).chunk(2, dim=-1)
+        query, key, value = map(self._split, vectors)
+        return (query, key * self.size**-0.5, value, torch.sigmoid(output)), log_input, F.logsigmoid(forget)
+
+    def _split(self, vectors: Float[Tensor, "*N H"]) -> Float[Tensor, "*N K D"]:
+        return vectors.reshape(*vectors.shape[:-1], self.heads, self.size)  # unflatten would export constant sizes
+
+
+def _divided(
+    read: Float[Tensor, "*N K D"], total: Float[Tensor, "*N K"], shift: Float[Tensor, "*N K"]
+) -> Float[Tensor, "*N K D"]:
+    """C q / max(|nᵀ q|, 1), of C and n divided by eᵐ."""
+    return read / torch.maximum(total.abs(), torch.exp(-shift)).unsqueeze(-1)

@@ -1,0 +1,29 @@
+from math import gcd
+
+import numpy as np
+from support.formulas.gated import sigmoid
+
+
+def heads(vector):
+    return np.split(vector, gcd(len(vector), 8))
+
+
+def scaled(key):
+    return key / np.sqrt(len(key))
+
+
+def initial(h, v, k):
+    """The hidden state, and C and n of each head."""
+    keys = [scaled(key) for key in heads(k)]
+    return h, [np.outer(value, key) for value, key in zip(heads(v), keys, strict=True)], keys
+
+
+def step(gates, state, p):
+    q, k, v, o = np.split(gates, 4)
+    i, f = np.split(p["of_heads.weight"] @ np.concatenate([q, k, v]) + p["of_heads.bias"], 2)
+    memories, sums, outputs = [], [], []
+    for n, (query, key, value) in enumerate(zip(heads(q), heads(k), heads(v), strict=True)):
+        memories.append(sigmoid(f[n]) * state[1][n] + np.exp(i[n]) * np.outer(value, scaled(key)))
+        sums.append(sigmoid(f[n]) * state[2][n] + np.exp(i[n]) * scaled(key))
+        outputs.append(memories[n] @ query / max(abs(sums[n] @ query), 1))
+    return sigmoid(o) * np.concatenate(outputs), memories, sums

@@ -108,9 +108,7 @@ class EncoderConfig(Section):
     def _parts_fit(self) -> Self:
         size, both = 2 * self.hidden_size, self.bidirectional_layers
         if both is not None and both >= self.layers:
-            raise ValueError(
-                f"bidirectional_layers: {both} leaves none of {self.layers} layers; remove it, or lower it"
-            )
+            raise ValueError(f"bidirectional_layers: {both} is not below layers: {self.layers}; lower it, or remove it")
         if self.self_attention and size % self.self_attention:
             why = f"does not divide 2 × hidden_size ({size}); set one to fit the other"
             raise ValueError(f"self_attention: {self.self_attention} {why}")

@@ -9,11 +9,11 @@ OF_SCOPES = {"window", "narrow_from", "narrow_updates", "fixed_above", "segment_
 
 def mechanism(model: ModelConfig) -> str:
     """The attention's wiring, score, scope unless it is global, or "no attention"; and the model's variants."""
-    attention = model.attention
-    if attention.wiring == "none":
-        return ", ".join(["no attention", *variants(model)])
-    scope = [] if attention.scope == "global" else [attention.scope.replace("_", "-")]
-    return ", ".join([attention.wiring.capitalize(), attention.score.replace("_", " "), *scope, *variants(model)])
+    attention, words = model.attention, ["no attention"]
+    if attention.wiring != "none":
+        scope = [] if attention.scope == "global" else [attention.scope.replace("_", "-")]
+        words = [attention.wiring.capitalize(), attention.score.replace("_", " "), *scope]
+    return ", ".join([*words, *variants(model)])
 
 
 def variants(model: ModelConfig) -> list[str]:
@@ -35,9 +35,12 @@ def is_plain(model: ModelConfig) -> bool:
 def _of_attention(attention: AttentionConfig) -> list[str]:
     axes = {field: getattr(attention, field) for field in ("wiring", "score", "scope", "normalizer")}
     default = AttentionConfig.model_validate(axes).model_dump()
-    words = [attention.normalizer] * (attention.normalizer != "softmax")
+    words = [] if attention.normalizer == "softmax" else [attention.normalizer]
     for field, value in attention.model_dump(exclude=OF_SCOPES).items():
-        if value != default[field]:
-            word, value = field.replace("_", " "), next(iter(value.values())) if isinstance(value, dict) else value
+        if value != default.get(field):
+            word = field.replace("_", " ")
+            if isinstance(value, dict):  # a section: by its first option, as in "exact latent"
+                option, value = next(iter(value.items()))
+                word, value = (word, value) if isinstance(value, str) else (f"{word} ({option} {value})", True)
             words.append(word if value is True else f"no {word}" if value is False else f"{value} {word}")
     return words

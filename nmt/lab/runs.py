@@ -47,11 +47,9 @@ def run_all(configs: Sequence[Config], jobs: int, stop: StopSignals) -> list[Fai
     A stop signal is passed on to the runs, which save; a second one ends them at once.
     """
     waiting = [config for config in configs if not result.path_of(config).exists()]
-    done = len(configs) - len(waiting)
-    if done:
+    if done := len(configs) - len(waiting):
         print(f"{done} of {len(configs)} runs are finished, and skipped", flush=True)
-    running: list[Child] = []
-    failures: list[Failure] = []
+    running, failures = list[Child](), list[Failure]()
     terminated, reported = False, 0
     try:
         while running or (waiting and not stop.requested):

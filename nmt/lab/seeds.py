@@ -46,8 +46,7 @@ def mechanisms(results: Sequence[Result]) -> list[Mechanism]:
     for result in results:
         alike = result.config.model_dump_json(exclude={"name": True, "training": {"seed"}})
         groups.setdefault(alike, []).append(result)
-    ordered = (sorted(group, key=lambda result: result.config.training.seed) for group in groups.values())
-    return [Mechanism(tuple(group)) for group in ordered]
+    return [Mechanism(tuple(sorted(group, key=lambda r: r.config.training.seed))) for group in groups.values()]
 
 
 def base_of(compared: Sequence[Mechanism]) -> Mechanism | None:

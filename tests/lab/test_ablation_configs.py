@@ -31,6 +31,13 @@ def test_every_wiring_score_scope_and_variant_is_compared() -> None:
     assert any(model.encoder.self_attention for model in models)
 
 
+def test_normalizers_and_latent_attention_have_names_of_their_own() -> None:
+    paths = list((ROOT / "configs" / "normalizers").glob("*.yaml"))
+    names = {mechanism(load_config(path).model) for path in paths}
+    assert len(names) == len(paths)
+    assert {f"Luong, additive, {words}" for words in ("monotonic (chunk 2)", "2.0 fertility, coverage")} <= names
+
+
 def test_a_mechanism_without_a_config_gets_one() -> None:
     shipped = {path.stem: load_config(path) for path in SHIPPED}
     named = {"luong_location", "luong_general_local_m"}

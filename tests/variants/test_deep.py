@@ -53,7 +53,7 @@ def test_upper_layers_of_one_direction_compute_the_formulas(cell):
         np.testing.assert_allclose(encoded.values[b, : len(outputs)].detach(), outputs, rtol=0, atol=1e-11)
         assert not encoded.values[b, len(outputs) :].any()
         np.testing.assert_allclose(encoded.final[b].detach(), states[-1], rtol=0, atol=1e-11)
-    message = r"bidirectional_layers: 4 leaves none of 4 layers; remove it, or lower it"
+    message = r"bidirectional_layers: 4 is not below layers: 4; lower it, or remove it"
     with pytest.raises(ValueError, match=message):
         ModelConfig.model_validate({"encoder": GNMT | {"bidirectional_layers": 4}})
 

@@ -23,7 +23,7 @@ const FEW = 20; // held-out examples, of which a share says little
 
 /** How many examples are held out, and what to do if they are few. @param {number} count */
 export const heldOut = (count) =>
-  `Held out, of ten pairs one, at most 100: ${count}.` +
+  `One pair in ten is held out, at most 100: here ${count}.` +
   (count < FEW ? ` Exact matches move in steps of ${Math.round(100 / count)} %: paste ${10 * FEW} pairs or more.` : "");
 
 let made = 0;

@@ -47,15 +47,15 @@ def normalizers() -> str:
 
 def cells() -> str:
     rows = [
-        "| `cell` | formula | paper | parameters per layer | scan |",
+        "| `cell` | formula | paper | parameters per layer | at once |",
         "|---|---|---|---|---|",
     ]
     for name, cell in CELLS.items():
         inputs = f"{cell.gates} H"
         own = [_term(factor, power) for factor, power in zip(_own_parameters(cell), ("H²", "H", ""), strict=True)]
         parameters = " + ".join(filter(None, [f"{inputs} (I + 1)", *own]))
-        has_scan = "no" if cell.sequence is Cell.sequence else "yes"
-        columns = [*(typeset(text).replace("|", r"\|") for text in formula_and_paper(cell)), parameters, has_scan]
+        at_once = "no" if cell.sequence is Cell.sequence else "yes"
+        columns = [*(typeset(text).replace("|", r"\|") for text in formula_and_paper(cell)), parameters, at_once]
         rows.append(f"| {_link(name, cell)} | {' | '.join(columns)} |")
     return "\n".join(rows)
 

@@ -18,20 +18,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from nmt.model.encoder import BidirectionalGRU, BidirectionalLSTM
-from nmt.model.layers import Linear, glorot, open_forget_gates, orthogonal
+from nmt.model.layers import Linear, open_forget_gates, orthogonal
 
 
 class Gates(Linear):
     """The input's share of a cell's gates. The first weight of each gate is Glorot's."""
 
     def __init__(self, cell: type[Cell], inputs: int, hidden: int, bias: bool = True) -> None:
-        self.gates = cell.gates
+        self.matrices = cell.gates
         super().__init__(inputs, cell.gates * hidden, bias)
-
-    def reset_parameters(self) -> None:
-        glorot(self.weight, self.gates)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
 
 
 class Cell(nn.Module, ABC):

@@ -32,8 +32,10 @@ def _chunks(weight: Float[Tensor, "O I"], matrices: int) -> tuple[Tensor, ...]:
 class Linear(nn.Linear):
     """`torch.nn.Linear`. Its first weight is Glorot's, its first bias 0."""
 
+    matrices = 1  # that are stacked in its weight
+
     def reset_parameters(self) -> None:
-        glorot(self.weight)
+        glorot(self.weight, self.matrices)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 

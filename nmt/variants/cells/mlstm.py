@@ -17,11 +17,13 @@ MOST_HEADS = 8
 
 
 class MLSTMCell(Cell):
-    """C' = σ(f) C + eⁱ v kᵀ; n' = σ(f) n + eⁱ k; h' = σ(o) ∘ C' q / max(|n'ᵀ q|, 1) (Beck et al. 2024, section 2.3).
+    """C' = σ(f) C + eⁱ v kᵀ; n' = σ(f) n + eⁱ k; h' = σ(o) ∘ LN(C' q / max(|n'ᵀ q|, 1)) (Beck et al. 2024, 2.3).
 
-    q, k, v, o = W x, with k divided by √D; i and f are one number each of a head, linear in its q, k and v. Heads are
-    as many as divide H, at most 8. A state is h (N H), C (N K D D), n (N K D) and m (N K), where C and n are held
-    divided by eᵐ, m ≥ 0, so that no eⁱ overflows. It begins with C = v kᵀ and n = k of two of the encoder's vectors.
+    q, k, v, o = W x, with k divided by √D; i and f are one number each of a head, linear in q, k and v. LN normalises
+    each head's D values, as the paper's blocks do, and weights them. Heads are as many as divide H, at most 8.
+
+    A state is h (N H), C (N K D D), n (N K D) and m (N K), where C and n are held divided by eᵐ, m ≥ 0, so that no eⁱ
+    overflows. It begins with C = v kᵀ and n = k of two of the bridge's vectors.
 
     Shapes: N rows, T steps, K heads, D = H / K.
     """
@@ -33,10 +35,12 @@ class MLSTMCell(Cell):
         self.heads = math.gcd(hidden, MOST_HEADS)
         self.size = hidden // self.heads
         self.of_heads = Linear(3 * hidden, 2 * self.heads)
+        self.scale = nn.Parameter(torch.empty(hidden))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """i begins at 0, and f between 3 and 6, the heads apart: a memory of 20 to 400 steps."""
+        nn.init.ones_(self.scale)
         if not self.of_heads.weight.is_meta:
             nn.init.zeros_(self.of_heads.weight)
             with torch.no_grad():
@@ -60,7 +64,7 @@ class MLSTMCell(Cell):
         memory = kept.unsqueeze(-1) * memory + value.unsqueeze(-1) * written.unsqueeze(-2)
         normalizer = kept * normalizer + written
         read = (memory @ query.unsqueeze(-1)).squeeze(-1)
-        hidden = output * _divided(read, (normalizer * query).sum(-1), new_shift).flatten(-2)
+        hidden = output * self._normalised(read, (normalizer * query).sum(-1), new_shift)
         return hidden, memory, normalizer, new_shift
 
     def sequence(self, inputs: Float[Tensor, "T N G"], *state: Tensor) -> Float[Tensor, "T N H"]:
@@ -78,7 +82,7 @@ class MLSTMCell(Cell):
         read = torch.einsum("tsnk,snkd->tnkd", weights, value)
         read = read + started.unsqueeze(-1) * torch.einsum("nkde,tnke->tnkd", memory, query)
         total = weights.sum(1) + started * (normalizer * query).sum(-1)
-        return output * _divided(read, total, shifts.to(key.dtype)).flatten(-2)
+        return output * self._normalised(read, total, shifts.to(key.dtype))
 
     def _read(self, inputs: Float[Tensor, "*N G"]) -> tuple[tuple[Tensor, ...], Tensor, Tensor]:
         """Queries, keys and values of the heads, and σ(o); then i and log σ(f)."""
@@ -90,9 +94,9 @@ class MLSTMCell(Cell):
     def _split(self, vectors: Float[Tensor, "*N H"]) -> Float[Tensor, "*N K D"]:
         return vectors.reshape(*vectors.shape[:-1], self.heads, self.size)  # unflatten would export constant sizes
 
-
-def _divided(
-    read: Float[Tensor, "*N K D"], total: Float[Tensor, "*N K"], shift: Float[Tensor, "*N K"]
-) -> Float[Tensor, "*N K D"]:
-    """C q / max(|nᵀ q|, 1), of C and n divided by eᵐ."""
-    return read / torch.maximum(total.abs(), torch.exp(-shift)).unsqueeze(-1)
+    def _normalised(
+        self, read: Float[Tensor, "*N K D"], total: Float[Tensor, "*N K"], shift: Float[Tensor, "*N K"]
+    ) -> Float[Tensor, "*N H"]:
+        """LN(C q / max(|nᵀ q|, 1)), of C and n divided by eᵐ."""
+        heads = read / torch.maximum(total.abs(), torch.exp(-shift)).unsqueeze(-1)
+        return self.scale * F.layer_norm(heads, (self.size,)).flatten(-2)

@@ -25,5 +25,6 @@ def step(gates, state, p):
     for n, (query, key, value) in enumerate(zip(heads(q), heads(k), heads(v), strict=True)):
         memories.append(sigmoid(f[n]) * state[1][n] + np.exp(i[n]) * np.outer(value, scaled(key)))
         sums.append(sigmoid(f[n]) * state[2][n] + np.exp(i[n]) * scaled(key))
-        outputs.append(memories[n] @ query / max(abs(sums[n] @ query), 1))
-    return sigmoid(o) * np.concatenate(outputs), memories, sums
+        read = memories[n] @ query / max(abs(sums[n] @ query), 1)
+        outputs.append((read - read.mean()) / np.sqrt(read.var() + 1e-5))
+    return sigmoid(o) * p["scale"] * np.concatenate(outputs), memories, sums

@@ -62,10 +62,10 @@ def cells() -> str:
 
 def _own_parameters(cell: type[Cell]) -> tuple[int, int, int]:
     """(m, n, k) of a cell that has m H² + n H + k parameters beside those of its input."""
-    first, second, third = (sum(p.numel() for p in cell(hidden).parameters()) for hidden in (8, 16, 24))
-    squares = (third - 2 * second + first) // 128
-    vectors = (second - first - squares * 192) // 8
-    return squares, vectors, first - squares * 64 - vectors * 8
+    first, second, third = (sum(p.numel() for p in cell(hidden).parameters()) for hidden in (64, 128, 192))
+    squares = (third - 2 * second + first) // (2 * 64**2)
+    vectors = (second - first - squares * 3 * 64**2) // 64
+    return squares, vectors, first - squares * 64**2 - vectors * 64
 
 
 def _term(factor: int, power: str) -> str:

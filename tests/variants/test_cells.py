@@ -17,7 +17,7 @@ from nmt.variants.bidirectional import Bidirectional
 
 SCANNED = [name for name, cell in CELLS.items() if cell.sequence is not Cell.sequence]
 EACH = pytest.mark.parametrize("name", SCANNED)
-N, H = 3, 6
+N, H = 3, 16  # two heads of mLSTM
 
 
 def made(name, steps, dtype=torch.float64, scale=1.0):

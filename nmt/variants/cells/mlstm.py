@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -13,14 +11,16 @@ from nmt.model.cells import Cell
 from nmt.model.layers import Linear
 from nmt.variants.bidirectional import Bidirectional
 
-MOST_HEADS = 8
+HEADS = (8, 4, 2, 1)
+LEAST_SIZE = 8  # of a head: LN makes all of a single value 0
 
 
 class MLSTMCell(Cell):
     """C' = σ(f) C + eⁱ v kᵀ; n' = σ(f) n + eⁱ k; h' = σ(o) ∘ LN(C' q / max(|n'ᵀ q|, 1)) (Beck et al. 2024, 2.3).
 
     q, k, v, o = W x, with k divided by √D; i and f are one number each of a head, linear in q, k and v. LN normalises
-    each head's D values, as the paper's blocks do, and weights them. Heads are as many as divide H, at most 8.
+    each head's D values, as the paper's blocks do, and weights them. There are 8, 4, 2
+    heads or one: as many as divide H into 8 values each, or more.
 
     A state is h (N H), C (N K D D), n (N K D) and m (N K), where C and n are held divided by eᵐ, m ≥ 0, so that no eⁱ
     overflows. It begins with C = v kᵀ and n = k of two of the bridge's vectors.
@@ -32,7 +32,7 @@ class MLSTMCell(Cell):
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.heads = math.gcd(hidden, MOST_HEADS)
+        self.heads = next((n for n in HEADS if hidden % n == 0 and hidden // n >= LEAST_SIZE), 1)
         self.size = hidden // self.heads
         self.of_heads = Linear(3 * hidden, 2 * self.heads)
         self.scale = nn.Parameter(torch.empty(hidden))

@@ -131,7 +131,7 @@ class RecurrentStack(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def initial(self, vectors: tuple[Float[Tensor, "N H"], ...]) -> tuple[Tensor, ...]:
-        """The state that begins from the layers' vectors, which stand in the order of a state's tensors."""
+        """The state that begins from the layers' vectors: one of each layer, bottom first, then the next of each."""
         count = len(self.recurrent)
         states = (cell.initial(*vectors[layer::count]) for layer, cell in enumerate(self.recurrent))  # type: ignore[operator]
         return tuple(tensor for tensors in zip(*states, strict=True) for tensor in tensors)

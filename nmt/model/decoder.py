@@ -72,7 +72,10 @@ class Decoder(nn.Module, ABC):
         return self.attention.prepare(encoded)
 
     def initial_state(self, encoded: Encoded) -> DecoderState:
-        """From tanh(W_s [→h; ←h]). Bahdanau et al. 2015, A.2.2 use ←h alone; without attention →h is needed, too."""
+        """The state that begins from tanh(W_s [→h; ←h]) of the encoder's final states.
+
+        Bahdanau et al. 2015, A.2.2 use ←h alone; a decoder without attention needs →h, too.
+        """
         hidden = self.rnn.initial(torch.tanh(self.bridge(encoded.final)).split(self.sizes.hidden, dim=1))
         coverage = torch.zeros_like(encoded.values[:, :, 0]) if self.attention.coverage else None
         return DecoderState(hidden, torch.zeros_like(encoded.lengths), coverage)

@@ -44,6 +44,14 @@ class Bidirectional(nn.Module):
         return (outputs * inside.unsqueeze(2)).transpose(0, 1), final
 
 
+class VariantCell(Cell):
+    """A cell whose encoder's layers are these."""
+
+    @classmethod
+    def bidirectional(cls, inputs: int, hidden: int, layers: int, dropout: float) -> nn.Module:
+        return Bidirectional(cls, inputs, hidden, layers, dropout)
+
+
 class Direction(nn.Module):
     """A layer in one direction, from a state of zeros."""
 

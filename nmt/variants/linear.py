@@ -15,22 +15,17 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from nmt.model.cells import Cell
-from nmt.variants.bidirectional import Bidirectional
+from nmt.variants.bidirectional import VariantCell
 
 
-class LinearCell(Cell):
+class LinearCell(VariantCell):
     """A cell with a linear memory. Its state is (c,), where h = c, or (h, c, …)."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
         self.hidden = hidden
-
-    @classmethod
-    def bidirectional(cls, inputs: int, hidden: int, layers: int, dropout: float) -> nn.Module:
-        return Bidirectional(cls, inputs, hidden, layers, dropout)
 
     @abstractmethod
     def recurrence(self, inputs: Float[Tensor, "*N G"]) -> tuple[Float[Tensor, "*N C"], Float[Tensor, "*N C"]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from nmt.model.cells import Cell, GRUCell
-from nmt.variants.bidirectional import Bidirectional
+from nmt.model.cells import GRUCell
+from nmt.variants.bidirectional import VariantCell
 
 
-class DeepGRUCell(Cell):
+class DeepGRUCell(VariantCell):
     """h' = GRU₂(0, GRU₁(x, h)), two transitions in a step (Miceli Barone et al. 2017).
 
     Only the first transition reads the input. In a stack of several layers this is BiDeep.
@@ -21,10 +21,6 @@ class DeepGRUCell(Cell):
     def __init__(self, hidden: int) -> None:
         super().__init__()
         self.first, self.second = GRUCell(hidden), GRUCell(hidden)
-
-    @classmethod
-    def bidirectional(cls, inputs: int, hidden: int, layers: int, dropout: float) -> nn.Module:
-        return Bidirectional(cls, inputs, hidden, layers, dropout)
 
     def forward(self, inputs: Float[Tensor, "N G"], *state: Float[Tensor, "N H"]) -> tuple[Tensor, ...]:
         return self.second(torch.zeros_like(inputs), *self.first(inputs, *state))

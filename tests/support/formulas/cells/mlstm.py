@@ -18,7 +18,7 @@ def initial(h, v, k):
 
 def step(gates, state, p):
     q, k, v, o = np.split(gates, 4)
-    i, f = np.split(p["of_heads.weight"] @ np.concatenate([q, k, v]) + p["of_heads.bias"], 2)
+    i, f = np.split(p["head_gates.weight"] @ np.concatenate([q, k, v]) + p["head_gates.bias"], 2)
     memories, sums, outputs = [], [], []
     for n, (query, key, value) in enumerate(zip(heads(q), heads(k), heads(v), strict=True)):
         memories.append(sigmoid(f[n]) * state[1][n] + np.exp(i[n]) * np.outer(value, scaled(key)))

@@ -127,7 +127,7 @@ def final(entry: Entry, base: Entry, equal: str) -> Config:
     training, name = entry.config.training, f"{entry.config.name}-{equal}"
     if equal == "minutes":
         factor = base.seconds / entry.seconds
-        lengths = {name: getattr(training, name) for name in ("max_updates", "max_epochs", "validate_every")}
+        lengths = {name: getattr(training, name) for name in ("max_updates", "validate_every")}
         scaled = {name: round(factor * length) for name, length in lengths.items() if length is not None}
         training = training.model_copy(update=scaled)
     return entry.config.model_copy(update={"name": name, "training": training})
@@ -191,6 +191,11 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if BASE not in options.recurrences:
         parser.error(f"--recurrences needs {BASE}, which the others are compared with")
+    if (
+        options.equal == "minutes"
+        and load_config(find_config(options.recipe), options.set).training.max_updates is None
+    ):
+        parser.error("--equal minutes needs a recipe with training.max_updates: epochs are too coarse")
     return options
 
 

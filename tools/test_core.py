@@ -63,16 +63,27 @@ CORE = [
     "training/test_update.py",
 ]
 WALKS = ["config/test_reading.py", "config/test_combinations.py"]
-IMPORT_ALL = """
-import pkgutil, nmt
+# In a copy: write anew what is made from the code, import all modules, and print the help.
+PREPARE = """
+import pkgutil, sys
+from pathlib import Path
+
+sys.path.insert(0, "docs/_ext")
+import config_schema, generated_parts, nmt
+from nmt.cli import main
+
+Path("configs/schema.json").write_text(config_schema.as_json(), encoding="utf-8")
+for page in Path("docs/reference").glob("*.md"):
+    page.write_text(generated_parts.written(page.read_text(encoding="utf-8")), encoding="utf-8")
 for module in pkgutil.walk_packages(nmt.__path__, "nmt."):
     if not module.name.endswith("__main__"):
         __import__(module.name)
+sys.exit(main(["--help"]))
 """
 
 
 def copy(folder: Path, without: list[str]) -> None:
-    """Copy what git knows and does not ignore, without some rooms, and write anew what is generated from the code."""
+    """Copy what git knows and does not ignore, without some rooms."""
     names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -87,8 +98,6 @@ def copy(folder: Path, without: list[str]) -> None:
         for name in (f"nmt/{room}", f"tests/{room}", *ROOMS[room]):
             path = folder / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    run(folder, "docs/_ext/config_schema.py", "configs/schema.json")
-    run(folder, "docs/_ext/generated_parts.py", *map(str, folder.glob("docs/reference/*.md")))
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -106,8 +115,7 @@ def check(rooms: list[str], tests: list[str], processes: int = 0) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "+".join(rooms)
         copy(folder, rooms)
-        run(folder, "-c", IMPORT_ALL)
-        help_text = run(folder, "-m", "nmt", "--help")
+        help_text = run(folder, "-c", PREPARE)
         for room, command in COMMANDS.items():
             assert (f"  {command} " in help_text) == (room not in rooms), f"nmt --help without {rooms}: {command}"
         pytest = ["-m", "pytest", "-x", "-n", str(processes), "-m", "not long", *(f"tests/{name}" for name in tests)]

@@ -183,7 +183,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--recipe", default="configs/multi30k_fast.yaml", help="the config (default: configs/multi30k_fast.yaml)")
-    add("--recurrences", nargs="+", default=list(RECURRENCES), choices=list(RECURRENCES), help="default: all")
+    add("--recurrences", nargs="+", default=list(CELLS), choices=list(RECURRENCES), help="default: the cells")
     add("--equal", choices=["updates", "minutes"], default="updates")
     add("--seeds", type=int, default=1)
     add("--jobs", type=int, default=1, help="runs at once")

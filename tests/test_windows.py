@@ -4,13 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 from support.cli import ROOT
+from support.texts import write_part_of_sample
 
-SAMPLE, LESSONS = ROOT / "data" / "sample", ROOT / "docs" / "course" / "lessons"
+LESSONS = ROOT / "docs" / "course" / "lessons"
 WINDOWS = """
 import asyncio, ctypes, io, multiprocessing.spawn, os, select, signal, subprocess, sys, types
 import matplotlib.backends.backend_agg, pydantic, sacrebleu, sacremoses, sentencepiece, spacy, torch, torchtext, tqdm
@@ -62,51 +64,58 @@ asyncio.ProactorEventLoop = asyncio.SelectorEventLoop  # of Windows alone
 sys.platform = "win32"
 """
 COMMAND = """
+import json
 from nmt.cli import main
-sys.exit(main(sys.argv[1:]))
+for arguments, code in json.loads(sys.argv[1]):
+    assert main(arguments) == code, arguments
 """
 
 
 @pytest.fixture
 def windows(tmp_path: Path):
-    def run(*arguments: object, text: str = "", code: int = 0) -> str:
-        command = [sys.executable, "-c", WINDOWS + COMMAND, *map(str, arguments)]
-        done = subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, timeout=300)
-        assert done.returncode == code, done.stderr
+    def run(*commands: tuple[Sequence[object], int], text: str = "") -> str:
+        """What commands print, one after the other in one process; each comes with its exit code."""
+        listed = json.dumps([(list(map(str, arguments)), code) for arguments, code in commands])
+        process = [sys.executable, "-c", WINDOWS + COMMAND, listed]
+        done = subprocess.run(process, cwd=tmp_path, input=text, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
     return run
 
 
 def test_training_evaluating_translating_and_checking_work_without_posix(windows, tmp_path: Path) -> None:
-    small = {"model.embedding_size": 8, "model.encoder.hidden_size": 8, "model.decoder.hidden_size": 16}
-    small |= {"training.max_updates": 2, "training.device": "cpu", "search.beam_size": 1, "search.max_length": 5}
-    for name in ("train", "validation", "test"):
-        for ending in ("de", "en"):
-            lines = (SAMPLE / f"{name}.{ending}").read_text(encoding="utf-8").split("\n")[:100]
-            (tmp_path / f"{name}.{ending}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-            side = {"de": "source", "en": "target"}[ending]
-            small[f"data.{side}.{name}"] = f"{name}.{ending}"
+    sizes = {"model.embedding_size": 8, "model.encoder.hidden_size": 8, "model.decoder.hidden_size": 16}
+    small: dict[str, object] = sizes | {"training.max_updates": 2, "training.device": "cpu"}
+    small |= {"search.beam_size": 1, "search.max_length": 5}
+    part = write_part_of_sample(tmp_path, train=100, validation=100, test=100)
+    for side, ending in (("source", "de"), ("target", "en")):
+        small |= {f"data.{side}.{split}": part / f"{split}.{ending}" for split in ("train", "validation", "test")}
     options = [word for field, value in small.items() for word in ("--set", f"{field}={value}")]
     config = [ROOT / "configs" / "quickstart.yaml", "--set", "data.corpus=files", *options]
-    assert "Everything checked out" in windows("train", *config, "--check")
-    assert "Scores on test" in windows("train", *config)
     best = "checkpoints/quickstart/best.safetensors"
-    assert "BLEU" in windows("evaluate", best, "--split", "validation", "--output", "scores")
-    assert windows("translate", best, "--input", "test.de", "--output", "test.out") is not None
+    printed = windows(
+        (["train", *config, "--check"], 0),
+        (["train", *config], 0),
+        (["evaluate", best, "--split", "validation", "--output", "scores"], 0),
+        (["translate", best, "--input", part / "test.de", "--output", "test.out"], 0),
+        (["train", *config], 2),
+    )
+    parts = "Everything checked out", "Scores on test", "Scores on validation", "already holds a run"
+    assert [part for part in parts if part not in printed] == []
     assert len((tmp_path / "test.out").read_text(encoding="utf-8").split("\n")) == 101
-    assert "already holds a run" in windows("train", *config, code=2)
 
 
 def test_the_bundled_model_translates_standard_input_and_draws(windows, tmp_path: Path) -> None:
-    assert windows("translate", text="Ein Hund läuft über die Wiese.\n") == "A dog runs through the grass.\n"
-    windows("translate", "Ein Hund läuft.", "--attention", "picture.png")
+    commands = (["translate"], 0), (["translate", "Ein Hund läuft.", "--attention", "picture.png"], 0)
+    printed = windows(*commands, text="Ein Hund läuft über die Wiese.\n")
+    assert printed.startswith("A dog runs through the grass.\nA dog")
     assert (tmp_path / "picture.png").stat().st_size > 1000
 
 
 def test_the_page_is_served(tmp_path: Path) -> None:
     pytest.importorskip("nmt.page")
-    command = [sys.executable, "-c", WINDOWS + COMMAND, "serve", "--port", "0"]
+    command = [sys.executable, "-c", WINDOWS + COMMAND, json.dumps([(["serve", "--port", "0"], 0)])]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
         try:
             address = server.stdout.readline().split()[1]
@@ -124,8 +133,7 @@ def test_the_tutorial_and_the_lessons_run_without_posix(windows, tmp_path: Path,
         code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
         code = code.replace('"..")', f"{str(ROOT)!r})").replace("in range(epochs)", "in range(1)")  # it need not learn
     else:
-        windows("course", "start", tmp_path)
-        windows("course", "check", name[-1], LESSONS / f"{name}.py")  # the solutions
+        windows((["course", "start", tmp_path], 0), (["course", "check", name[-1], LESSONS / f"{name}.py"], 0))
         code = (LESSONS / f"{name}.py").read_text(encoding="utf-8")
     script = tmp_path / "script.py"
     script.write_text(f"{WINDOWS}import matplotlib; matplotlib.use('agg')\n{code}", encoding="utf-8")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.texts import write_part_of_sample
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "how-to" / "add-a-score.md"
@@ -60,7 +61,9 @@ def test_schema_and_reference_have_it(folder: Path) -> None:
 
 
 def test_a_run_trains_it_and_its_checkpoint_runs_no_code_unasked(folder: Path) -> None:
-    small = ["--set", "training.max_updates=3", "--set", "model.embedding_size=8"]
+    write_part_of_sample(folder / "data", train=100, validation=30, test=30)
+    fields = "data.folder=data", "training.max_updates=3", "model.embedding_size=8", "search.max_length=3"
+    small = [word for field in fields for word in ("--set", field)]
     train = ["-m", "nmt", "train", "my_scores/tempered.yaml", *small]
     refused = run(folder, *train, "--set", "model.attention.score=general", cwd=folder, plugin=False, code=2)
     assert "temperature (1.5) has no effect with score: general; remove it, or set score to tempered" in refused

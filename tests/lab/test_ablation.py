@@ -14,6 +14,7 @@ import yaml
 from PIL import Image
 from support.cli import ROOT, error_of
 from support.processes import run_among_planted_modules
+from support.texts import write_part_of_sample
 
 from nmt.addons import offered
 from nmt.cli import main
@@ -26,13 +27,7 @@ ATTENTION = {"none": {"wiring": "none"}, "luong": {"wiring": "luong", "score": "
 
 def write_configs(folder: Path) -> list[str]:
     """A small sample corpus and two configs for it, whose runs take seconds; returns the configs' paths."""
-    corpus = folder / "data" / "sample"
-    corpus.mkdir(parents=True)
-    shutil.copy(ROOT / "data" / "sample" / "README.md", corpus)
-    for split, count in PAIRS.items():
-        for ending in ("de", "en", "align"):
-            lines = (ROOT / "data" / "sample" / f"{split}.{ending}").read_text(encoding="utf-8").split("\n")
-            (corpus / f"{split}.{ending}").write_text("\n".join(lines[:count]) + "\n", encoding="utf-8")
+    write_part_of_sample(folder / "data", **PAIRS)
     for name, attention in ATTENTION.items():
         sizes = {"embedding_size": 8, "encoder": {"hidden_size": 8}, "decoder": {"hidden_size": 16}}
         training = {"max_updates": 60, "validate_every": 500, "batch_size": 4, "log_every": 4}

@@ -46,6 +46,18 @@ def data_config(
     return DataConfig.model_validate(values)
 
 
+def write_part_of_sample(folder: Path, **counts: int) -> Path:
+    """The first lines of the sample corpus, with so many of each split, in `folder`/sample."""
+    part = folder / "sample"
+    part.mkdir(parents=True)
+    for split, count in counts.items():
+        for ending in (*LANGUAGES, "align"):
+            lines = (SAMPLE / f"{split}.{ending}").read_text(encoding="utf-8").split("\n")[:count]
+            (part / f"{split}.{ending}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (part / "README.md").touch()  # the last that is written: the corpus is whole
+    return part
+
+
 def learn(folder: Path, text: ParallelText, tokenizer: str, size: int | None = None, **more: Any) -> TrainingSet:
     return load_training_set(data_config(folder, text, tokenizer, size, **more))
 

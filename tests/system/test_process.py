@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.texts import write_part_of_sample
 
 import nmt
 from nmt.config.reading import load_config
@@ -143,14 +144,15 @@ translator.score(["Ein Hund."], ["A dog."])
 state("host")
 small = {"embedding_size": 8, "encoder": {"hidden_size": 8}, "decoder": {"hidden_size": 8}}
 training = {"max_updates": 1, "max_epochs": None, "fast": False, "threads": 1}
-config = Config(name="x", output_dir=OUTPUT, model=small, training=training)
-run(config, StopSignals(), resume=False)
+data = {"corpus": "sample", "folder": OUTPUT}
+run(Config(name="x", output_dir=OUTPUT, data=data, model=small, training=training), StopSignals(), resume=False)
 state("host")
 print(sorted(states))
 """
 
 
 def test_denormals_are_flushed_inside_the_computation_alone(tmp_path: Path) -> None:
+    write_part_of_sample(tmp_path, train=100, validation=30)
     printed = printed_by(HOST.replace("OUTPUT", repr(str(tmp_path))))
     assert printed.splitlines()[-1] == "[('host', False), ('inside', True)]"
 

@@ -24,7 +24,7 @@ TARGET = [[6, 5, 4], [4, 7, 8, 5, 6], [5]]
 UPDATES, RATE, CLIP = 8, 0.01, 0.5
 CELLS = ("gru", "lstm", "mingru")
 SIZES = ({"embedding": 4, "encoder": 4}, {"embedding": 5, "encoder": 3})  # those that vectors of four hold, and others
-"""The decoder's H is 2 × `encoder`, as `dot` needs it."""
+"""Every second pair of mechanisms has the second one. The decoder's H is 2 × `encoder`, as `dot` needs it."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def values(tensors: dict[str, torch.Tensor]) -> dict[str, list[float]]:
 
 def test_losses_gradients_updates_and_search_are_those_of_pytorch(tmp_path: Path) -> None:
     file = tmp_path / "golden.mjson"
-    cases = [case(mechanism, **sizes) for mechanism in MECHANISMS for sizes in SIZES]
+    cases = [case(mechanism, **SIZES[number // 2 % 2]) for number, mechanism in enumerate(MECHANISMS)]
     values = {"source": SOURCE, "target": TARGET, "rate": RATE, "clip": CLIP, "cases": cases}
     file.write_text(json.dumps(values), encoding="utf-8")
     command = ["node", "--test", "--test-reporter=tap", str(Path(__file__).parent / "golden.mjs")]

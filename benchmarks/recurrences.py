@@ -46,7 +46,7 @@ DEEP = {  # encoders of several layers: the cell, and settings of `model.encoder
 }
 RECURRENCES: dict[str, tuple[str, dict[str, int]]] = {cell: (cell, {}) for cell in CELLS} | DEEP
 COMMON = ["training.threads=1", "output_dir=checkpoints/recurrences"]
-ROUNDS, BATCHES = 5, 4  # of the time of an update
+ROUNDS, BATCHES = 5, 16  # of the time of an update
 
 
 @dataclass(frozen=True)

@@ -122,15 +122,16 @@ def _runs(compared: Sequence[Mechanism]) -> list[str]:
     seeds = sorted({result.config.training.seed for mechanism in compared for result in mechanism.results})
     if len(seeds) == 1:
         return [f"Each model was trained once, with seed {seeds[0]}; {differ}."]
+    fewer = [mechanism.name for mechanism in compared if len(mechanism.results) < len(seeds)]
     lines = [
-        f"Each mechanism was trained with the seeds {', '.join(map(str, seeds))}; {differ}. Numbers are means over the "
+        f"Each mechanism was trained with the seeds {', '.join(map(str, seeds))}"
+        f"{' (fewer: ' + ', '.join(fewer) + ')' if fewer else ''}; {differ}. Numbers are means over the "
         f"seeds, BLEU with its standard deviation; figures and the table by length are of seed {seeds[0]}."
     ]
     if (base := base_of(compared)) is not None:
         lines.append(
-            f"*Difference* is that of the mean BLEU to {base.name}; p is that of a paired, two-sided t-test over "
-            "the seeds, not corrected for the number of rows: it finds only differences that are large beside the "
-            "spread over seeds."
+            f"*Difference* is that of the mean BLEU to {base.name}; p is that of a paired, two-sided t-test over the "
+            "seeds, not corrected for the number of rows: only large differences are found."
         )
     return lines
 
@@ -201,8 +202,7 @@ def _bleu(mechanism: Mechanism, several: bool) -> str:
     if not mechanism.bleus:
         return f"– (chrF {_mean(mechanism, 'chrf', '{:.2f}')})"
     if not several:
-        first = mechanism.first
-        return f"{first.bleu:.2f} ({first.bleu_low:.2f}–{first.bleu_high:.2f})"
+        return f"{mechanism.first.bleu:.2f} ({mechanism.first.bleu_low:.2f}–{mechanism.first.bleu_high:.2f})"
     mean, deviation = mean_and_deviation(list(mechanism.bleus.values()))
     return f"{mean:.2f} ± {'?' if deviation is None else f'{deviation:.2f}'}"
 

@@ -11,7 +11,7 @@ from nmt.config.run import Config
 from nmt.evaluation import checkpoints
 from nmt.lab import compare, page, result, runs
 from nmt.lab.configs import load_configs
-from nmt.lab.seeds import paired_p, two_sided_p
+from nmt.lab.seeds import mechanisms, paired_p, two_sided_p
 from nmt.text.corpus import ParallelText
 
 NAMES = ["none", "luong_general", "luong_general_lstm"]
@@ -86,6 +86,8 @@ def test_the_page_has_means_and_a_test(tmp_path: Path, ran: list[str]) -> None:
     assert rows["luong_general"][8] == "75.0"
     assert "seeds 1, 2, 3" in text
     assert "mean BLEU to luong_general;" in text
+    three = load_configs(["ablation/none", "ablation/luong_general"], [], seeds=2)[:3]
+    assert "seeds 1, 2 (fewer: luong_general);" in page._runs(mechanisms(list(map(measured, three))))[0]
 
 
 def test_results_beside_the_page_are_enough_to_go_on(

@@ -17,6 +17,7 @@ import torch
 from nmt.checkpoint import contents
 from nmt.evaluation.alignment import attend_words
 from nmt.lab.measure import test_set_of
+from nmt.system.errors import UserError
 from nmt.translator import Translator
 
 OFFSETS, MOST = (-2, -1, 0, 1, 2), 4
@@ -32,9 +33,11 @@ class Pointed(NamedTuple):
 
 def pointed(path: str) -> Iterator[Pointed]:
     loaded = contents.load(path, torch.device("cpu"))
+    if loaded.config.data.corpus != "sample" or not loaded.model.has_attention:
+        raise UserError(f"{path}: give a model of the sample corpus, which alone has gold links, with attention")
     words = (test_set := test_set_of(loaded.config)).words
-    if words is None or words.links is None:
-        raise SystemExit(f"{path} is not a model of the sample corpus, which alone has gold links")
+    assert words is not None
+    assert words.links is not None
     matrices = attend_words(Translator.of({path: loaded}), test_set.text, words)
     for matrix, source, target, links in zip(matrices, words.source, words.target, words.links, strict=True):
         linked = defaultdict(list)
@@ -54,7 +57,10 @@ def main() -> None:
     print(f"| | {' | '.join(heads)} | farther | most often |")
     print("|---" + "|--:" * (len(OFFSETS) + 1) + "|---|")
     for path in checkpoints:
-        words = list(pointed(path))
+        try:
+            words = list(pointed(path))
+        except UserError as error:
+            parser.error(str(error))
         by_offset, wrong = Counter(word.offset for word in words), Counter(word[:2] for word in words if word.offset)
         shares = [100 * by_offset[offset] / len(words) for offset in OFFSETS]
         examples = ", ".join(f"{target} → {source} ({n:,})" for (target, source), n in wrong.most_common(MOST))

@@ -120,7 +120,7 @@ def check(rooms: list[str], tests: list[str], processes: int = 0) -> None:
         folder = Path(temporary) / "+".join(rooms)
         copy(folder, rooms)
         pytest = ["-x", "-n", str(processes), "-m", "not long", *(f"tests/{name}" for name in tests)]
-        if processes:  # others, whose modules are not imported yet, for shapes and asserts
+        if processes:  # pytest checks shapes in modules that are not imported yet, so it is a process of its own
             printed = run(folder, "-c", PREPARE) + run(folder, "-m", "pytest", *pytest)
         else:
             printed = run(folder, "-c", PREPARE, *pytest, "--assert=plain", "--jaxtyping-packages=")

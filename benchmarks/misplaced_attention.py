@@ -3,7 +3,7 @@
     python benchmarks/misplaced_attention.py checkpoints/*/best.safetensors
 
 For models of the sample corpus, whose test pairs have gold links. The reference is forced. The offset of a target word
-is the position of the source word with the most weight, less that of the nearest linked word. Prints a Markdown row for
+is the position of the source word with the most weight, minus that of the nearest linked word. Prints a Markdown row for
 each checkpoint: the percentages of target words by offset, and the most frequent target words with what they point at.
 """
 

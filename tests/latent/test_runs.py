@@ -96,13 +96,14 @@ def become(environment):
     os.environ.update(environment)
 
 
-def test_two_processes_learn_as_one(tmp_path):
+@pytest.mark.parametrize("estimator", ["exact", "variational"])
+def test_two_processes_learn_as_one(tmp_path, estimator):
     """Each with half of a batch: every weight has a gradient in both."""
     write_corpus(tmp_path)
     make, weights = config_maker(tmp_path, tmp_path), []
     sizes = "embedding_dropout: 0, encoder: {hidden_size: 5, dropout: 0}, decoder: {hidden_size: 7, dropout: 0}"
     for count in (2, 1):
-        fields = [f"model={{{sizes}, embedding_size: 6}}", latent("estimator: variational"), f"name=of-{count}"]
+        fields = [f"model={{{sizes}, embedding_size: 6}}", latent(f"estimator: {estimator}"), f"name=of-{count}"]
         config = make(*fields, f"training.batch_size={12 // count}", "training.max_updates=7")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -21,7 +21,7 @@ from nmt.training.loss import BatchLoss
 
 SOURCE = [[4, 5, 6, 7, 8, 9], [7, 4], [9, 9, 5, 6]]
 TARGET = [[6, 5, 4], [4, 7, 8, 5, 6], [5]]
-UPDATES, RATE, CLIP = 8, 0.01, 0.5
+UPDATES, RATE, CLIP = 20, 0.01, 0.5
 CELLS = ("gru", "lstm", "mingru")
 SIZES = ({"embedding": 4, "encoder": 4}, {"embedding": 5, "encoder": 3})  # those that vectors of four hold, and others
 """Every second pair of mechanisms has the second one. The decoder's H is 2 × `encoder`, as `dot` needs it."""

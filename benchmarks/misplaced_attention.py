@@ -3,8 +3,8 @@
     python benchmarks/misplaced_attention.py checkpoints/*/best.safetensors
 
 For models of the sample corpus, whose test pairs have gold links. The reference is forced. The offset of a target word
-is the position of the source word with the most weight, minus that of the nearest linked word. Prints a Markdown row for
-each checkpoint: the percentages of target words by offset, and the most frequent target words with what they point at.
+is the position of the source word with the most weight, minus that of the nearest linked word. Prints a Markdown row
+for each checkpoint: percentages of target words by offset, and the most frequent errors: target word → source word.
 """
 
 import argparse

@@ -60,6 +60,16 @@ def test_low_precision_keeps_sums_and_zeros(name, precision):
 
 
 @EACH
+@pytest.mark.parametrize("scores", [[-7.1] + 7 * [-9.1], [0.0] + 12 * [-2.0], [0.0] + 12 * [-1.0]])
+def test_equal_scores_where_weights_become_0_are_rounded_alike(name, scores):
+    single = torch.tensor(scores, requires_grad=True)
+    weights = NORMALIZERS[name]().eval()(single, everywhere(single))
+    expected = make(name)(single.detach().double(), everywhere(single))
+    torch.testing.assert_close(weights.double(), expected, rtol=0, atol=2e-6)
+    assert torch.autograd.grad(weights[0], single)[0].isfinite().all()
+
+
+@EACH
 def test_gradients_are_those_of_finite_differences_and_0_outside(name):
     normalizer, scores = make(name), (1.5 * draw(6, 7)).requires_grad_()
     inside = torch.arange(7) < torch.tensor([7, 5, 3, 2, 1, 0]).unsqueeze(1)

@@ -29,9 +29,10 @@ class Entmax15(Normalizer):
         mean = ordered.cumsum(dim=-1) / k
         variance = (ordered**2).cumsum(dim=-1) / k - mean**2
         thresholds = mean - (1 / k - variance).clamp(min=0).sqrt()
-        size = (thresholds <= ordered).sum(dim=-1, keepdim=True)
-        support = (z >= ordered.gather(-1, size - 1)) & inside
+        last = (thresholds <= ordered).sum(dim=-1, keepdim=True) - 1
+        support = (z >= ordered.gather(-1, last)) & inside
+        size = support.sum(dim=-1, keepdim=True).clamp(min=1)  # with all of equal scores, whatever rounding has counted
         mean = (z * support).sum(dim=-1, keepdim=True) / size
         variance = ((z - mean) ** 2 * support).sum(dim=-1, keepdim=True) / size
-        threshold = mean - (1 / size.to(z.dtype) - variance).sqrt()
+        threshold = mean - (1 / size.to(z.dtype) - variance).clamp(min=torch.finfo(z.dtype).tiny).sqrt()
         return ((z - threshold).clamp(min=0) ** 2 * inside).to(scores.dtype)

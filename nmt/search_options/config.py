@@ -24,8 +24,8 @@ class SearchOptions(Section):
     """θ of Keskar et al. 2019, section 4.1: log-probabilities of tokens already written are multiplied by it, in the
     scores of beam search too. 1: off."""
     coverage_penalty: Annotated[float, Field(ge=0, le=10)] = 0.0
-    """β of Wu et al. 2016, equation 14: ended hypotheses that leave source tokens without attention rank lower. Scores
-    stay the same. 0: off."""
+    """β of Wu et al. 2016, equation 14: ended hypotheses that leave source tokens without attention rank lower, by at
+    most 6.9 β for each. Scores stay the same. 0: off."""
     diverse_groups: Annotated[int, Field(ge=1, le=10_000, strict=True)] = 1
     """The number of groups in the beam, each of which avoids the tokens of earlier ones at the same step (diverse beam
     search, Vijayakumar et al. 2018). `beam_size` must be a multiple."""

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from nmt.decoding.beam_search import Hypothesis
 from nmt.model.scopes import LocalScope, Scope
 
+LEAST = 0.001  # which coverage counts as at least: hard and sparse attention may leave a position out altogether
+
 
 def coverage_penalty(attention: Float[Tensor, "T S"], beta: float) -> float:
-    """β · Σ_s log min(Σ_t α_ts, 1), at most 0 (Wu et al. 2016, equation 14). Source positions count `<eos>`."""
-    covered = attention.sum(dim=0).clamp(torch.finfo(attention.dtype).tiny, 1)  # a weight may be rounded to 0
+    """β · Σ_s log min(max(Σ_t α_ts, 0.001), 1), at most 0 (Wu et al. 2016, equation 14). Positions include `<eos>`.
+
+    The lower bound is not the paper's: without it a position whose weights are exactly 0 costs an infinity.
+    """
+    covered = attention.sum(dim=0).clamp(LEAST, 1)
     return beta * float(covered.log().sum())
 
 

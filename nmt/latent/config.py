@@ -40,10 +40,11 @@ class LatentConfig(Section):
 
     def check(self, attention: Any) -> None:
         """Raise ValueError for a section `model.attention` that does not fit."""
-        for field, value in NEEDED.items():
-            if (here := getattr(attention, field)) != value:
-                fix = f"set {field} to {spelled(value)}, or remove latent"
-                raise ValueError(f"{field}: {spelled(here)} with latent, which has one vector per position; {fix}")
+        wrong = [field for field, value in NEEDED.items() if getattr(attention, field) != value]
+        if wrong:
+            here = ", ".join(f"{field}: {spelled(getattr(attention, field))}" for field in wrong)
+            fix = ", ".join(f"set {field} to {spelled(NEEDED[field])}" for field in wrong)
+            raise ValueError(f"{here} with latent, which mixes the distributions of positions; {fix}, or remove latent")
         if attention.monotonic is not None:
             raise ValueError("monotonic with latent: each makes the weights in its own way; remove one of them")
 

@@ -30,7 +30,7 @@ class MonotonicConfig(Section):
     def unused_beside(cls) -> dict[str, str | None]:
         """The fields of `model.attention` that have no effect beside this section."""
         why = "with monotonic, which makes the weights itself; remove it, or monotonic"
-        return dict.fromkeys(("normalizer", "hard", "coverage"), why)
+        return dict.fromkeys(("normalizer", "hard", "coverage", "fertility"), why)
 
     def check(self, attention: Any) -> None:
         """Raise ValueError for a section `attention` that does not fit."""

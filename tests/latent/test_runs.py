@@ -24,7 +24,10 @@ def latent(fields, others=FITTING):
 @pytest.mark.parametrize(
     ("others", "message"),
     [
-        ("wiring: bahdanau", "wiring: bahdanau with latent, which has one vector per position; set wiring to luong"),
+        (
+            "wiring: bahdanau",
+            "wiring: bahdanau, input_feeding: true with latent, .* set wiring to luong, set input_feeding to",
+        ),
         ("wiring: luong", "input_feeding: true with latent, .* set input_feeding to false, or remove latent"),
         (f"{FITTING}, scope: local_m", "scope: local_m with latent, .* set scope to global"),
         (f"{FITTING}, normalizer: sparsemax", "normalizer: sparsemax with latent, .* set normalizer to softmax"),

@@ -211,6 +211,7 @@ def test_a_beam_carries_the_stops_of_its_hypotheses():
     [
         ("normalizer: sparsemax", "normalizer .sparsemax. has no effect with monotonic, which makes the weights"),
         ("hard: true", "hard .true. has no effect with monotonic"),
+        ("fertility: 2", "fertility .2. has no effect with monotonic"),
         ("coverage: true", "coverage .true. has no effect with monotonic"),
         ("scope: local_m", "scope: local_m with monotonic, .* set it to global"),
         ("heads: 2", "heads: 2 with monotonic, .* set it to 1"),

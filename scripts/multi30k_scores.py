@@ -1,8 +1,8 @@
 """Scores on all test sets of Multi30k, for German, French and Czech from and into English: make multi30k-scores
 
 Of the bundled models, and of a model of configs/multi30k_cased.yaml for each direction, which is trained first into
-`--output` (about 45 minutes each; an interrupted training continues). The table in `--page` is written anew after each
-model: cased BLEU, chrF. A test set that cannot be fetched has a – there; those that do not exist have nothing.
+`--output` (about 45 minutes each; an interrupted training continues). After each model its row in the table of `--page`
+is replaced: cased BLEU, chrF. A test set that cannot be fetched has a – there; those that do not exist have nothing.
 
     python scripts/multi30k_scores.py
     python scripts/multi30k_scores.py --languages fr --set training.seed=2 --output checkpoints/seed2
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,26 +22,37 @@ from nmt.data.multi30k import LANGUAGES, SPLITS, splits
 from nmt.system import bundled, files
 
 PAGE = Path("docs/multi30k-scores.md")
-TABLE = "| model |"  # what its table begins with
+TABLE = "| model |"  # what its table begins with, which ends the page
 MISSING = "–"
 TESTS = [split for split in SPLITS if split.startswith("test_")]
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
-    rows = [("model", *TESTS), ("---", *["--:"] * len(TESTS))]
-    before = options.page.read_text(encoding="utf-8").partition(TABLE)[0] if options.page.exists() else ""
-    failed = False
+    options, failed = parse(arguments), False
+    before, table, written = (options.page.read_text("utf-8") if options.page.exists() else "").partition(TABLE)
+    rows = dict(map(named, (table + written).splitlines()[2:]))
     for name, checkpoint, language in models(options):
-        if checkpoint is None:
-            return 2  # nmt train has said why
+        if checkpoint is None:  # nmt train has said why
+            failed = True
+            continue
         cells = [score(checkpoint, split, options) if split in splits(language) else "" for split in TESTS]
-        rows.append((name, *cells))
         failed |= MISSING in cells
-        table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        rows[name] = cells
+        table = "".join(map(line, [["model", *TESTS], ["---", *["--:"] * len(TESTS)]]))
+        table += "".join(line([name, *cells]) for name, cells in rows.items())
         files.write(options.page, (before + table).encode())
     print(f"Written: {options.page}\n\n{table}", end="")
     return int(failed)
+
+
+def line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def named(line: str) -> tuple[str, list[str]]:
+    """The model and the scores of a row that is there already."""
+    name, *cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
+    return name, cells
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -69,8 +81,9 @@ def models(options: argparse.Namespace) -> Iterator[tuple[str, Path | None, str]
 
 
 def score(checkpoint: Path, split: str, options: argparse.Namespace) -> str:
-    """Cased BLEU and chrF."""
+    """Cased BLEU and chrF, which replace those of an earlier evaluation."""
     folder = options.output / "evaluations" / checkpoint.parent.name / split
+    shutil.rmtree(folder, ignore_errors=True)
     if nmt(["evaluate", str(checkpoint), "--split", split, "--output", str(folder)]) != 0:
         return MISSING
     [scores] = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))["models"]

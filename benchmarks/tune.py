@@ -42,7 +42,6 @@ def main() -> int:
         storage=f"sqlite:///{options.storage}",
         load_if_exists=True,
         direction="maximize",
-        sampler=optuna.samplers.TPESampler(seed=1),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=3),
     )
     study.optimize(lambda trial: bleu_of(trial, options), n_trials=options.trials)
@@ -56,6 +55,8 @@ def main() -> int:
 def bleu_of(trial: optuna.Trial, options: argparse.Namespace) -> float:
     """The best BLEU on validation. Raises `TrialPruned` if Optuna stops the trial, or if it fails."""
     folder = options.output / f"trial{trial.number}"
+    if folder.exists():
+        sys.exit(f"{folder} is of another study: remove it, or choose another --output")
     settings = [f"{field}={value}" for field, value in suggested(trial).items()]
     settings += [f"output_dir={options.output}", f"name={folder.name}", "evaluation.split=validation", *options.set]
     command = [sys.executable, "-m", "nmt", "train", options.config]
@@ -73,8 +74,8 @@ def bleu_of(trial: optuna.Trial, options: argparse.Namespace) -> float:
     finally:
         process.terminate()
         process.wait()
-    if not scores:
-        raise optuna.TrialPruned(f"{folder} has no validation")
+    if process.returncode or not scores:
+        raise optuna.TrialPruned(f"nmt train ended with {process.returncode} and {len(scores)} validations")
     return max(scores)
 
 

@@ -1,4 +1,4 @@
-"""Where two systems differ: their sentences by the difference of scores, and the n-grams that only one gets right."""
+"""Where two systems differ: sentences by the difference of scores, and n-grams that one gets right more often."""
 
 from __future__ import annotations
 

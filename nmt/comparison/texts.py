@@ -44,7 +44,7 @@ def read(
         raise UserError(FEWEST)
     if reference is None:
         raise UserError("no references: add --reference FILE")
-    source_code, code = languages or (_language_of(source), _language_of(reference))
+    source_code, code = map(base_language, languages or (_language_of(source), _language_of(reference)))
     references = _read(reference, code)
     texts = {name: _read(path, code) for name, path in zip(_names(paths), paths, strict=True)}
     sources = None if source is None else _read(source, source_code)

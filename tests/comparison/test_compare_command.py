@@ -170,6 +170,15 @@ def test_bad_input_is_one_line(
     assert expected in error_of(capsys)
 
 
+def test_a_region_does_not_change_the_language(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for codes in (("de", "zh"), ("de-AT", "zh-TW")):
+        assert main(["compare", *files, "--languages", *codes]) == 0
+        printed.append(capsys.readouterr().out)
+    assert "tok:zh" in printed[0]
+    assert printed[1] == printed[0]
+
+
 def test_every_option_is_named_here() -> None:
     names = ("reference", "source", "training", "languages", "pipeline", "lowercase", "examples", "ngrams", "html")
     assert all_named([[f"--{name}" for name in names]], compare.parser())

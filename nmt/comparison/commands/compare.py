@@ -1,7 +1,7 @@
 """Show where the translations of two or more systems differ; each is compared with the first.
 
 Prints BLEU, chrF and sacreBLEU's paired bootstrap; BLEU by source length; F1 of words by part of speech and, with
---training, by frequency; the sentences with the largest differences in chrF; n-grams that only one system has right.
+--training, by frequency; the sentences with the largest differences in chrF; n-grams that one has right more often.
 """
 
 from __future__ import annotations

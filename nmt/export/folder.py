@@ -27,7 +27,7 @@ SCRIPT = Path(__file__).with_name("standalone.py")
 CASE, NORMALIZATION = Path(case.__file__), Path(normalization.__file__)  # which import nothing of nmt
 TOKENIZERS = ("char", "sentencepiece", "sentencepiece_cased", "whitespace")  # that the script has
 _BATCH = 32  # sentences: more take more memory, and no less time
-_SEARCH = ("beam_size", "length_penalty", "max_length", "max_source_length", "batch_size", "block_repeats")
+SEARCH = ("beam_size", "length_penalty", "max_length", "max_source_length", "batch_size", "block_repeats")
 
 
 def export(loaded: Mapping[str, Loaded], output: Path, precision: Precision, about: str = "") -> None:
@@ -78,7 +78,7 @@ def _fill(folder: Path, loaded: Mapping[str, Loaded], precision: Precision, abou
         shutil.copyfile(CASE, folder / "case.py")
     shutil.copyfile(NORMALIZATION, folder / "normalization.py")
     files = sorted(folder.iterdir())
-    search = {name: getattr(first.config.search, name) for name in _SEARCH}
+    search = {name: getattr(first.config.search, name) for name in SEARCH}
     config: dict[str, Any] = {
         "format": FORMAT,
         "nmt": __version__,

@@ -202,6 +202,15 @@ def test_what_the_command_refuses(
     assert "already exists" in error_of(capsys)
 
 
+def test_search_options_that_an_exported_model_lacks_are_named(
+    make_translator: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = make_translator("search={block_ngrams: 2, beam_size: 3, sampling: {top_k: 3}}", *WHITESPACE)
+    capsys.readouterr()
+    exported(tmp_path, saved(tmp_path / "model.safetensors", made))
+    assert "an exported model has no search.block_ngrams, sampling; left out\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("precision", "largest", "agree"), [("float16", 14e6, 6), ("int8", 10.5e6, 4)])
 def test_the_bundled_model_in_fewer_bits(precision: str, largest: float, agree: int, tmp_path: Path) -> None:
     folder = exported(tmp_path, str(bundled.MODEL), "--precision", precision)

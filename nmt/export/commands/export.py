@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"--page shows one model, and {len(options.checkpoints)} were given: leave the others out")
     try:
         from nmt.export.cards import description
-        from nmt.export.folder import export
+        from nmt.export.folder import SEARCH, export
     except ImportError as error:
         if error.name is None or error.name.split(".")[0] not in ("onnx", "onnxruntime"):
             raise
@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> int:
 
     loaded = {path: checkpoint.load(path, torch.device("cpu")) for path in options.checkpoints}
     for path, contents in loaded.items():
-        if contents.config.search.sampling is not None:
-            print(f"{path} draws translations at random; the exported model searches with a beam", file=sys.stderr)
+        if lacks := contents.config.search.model_dump(exclude_defaults=True).keys() - {*SEARCH, "precision", "split"}:
+            print(f"{path}: an exported model has no search.{', '.join(sorted(lacks))}; left out", file=sys.stderr)
     about = description(options.checkpoints[0]) if len(loaded) == 1 else ""
     if options.page:
         from nmt.export.static_site import write_page

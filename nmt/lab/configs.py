@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nmt.components import NORMALIZERS, SCOPES, SCORES
+from nmt.components import SCOPES, SCORES
 from nmt.config.reading import apply_override, differences, load_config, parse_config, read_values
 from nmt.config.run import Config
 from nmt.lab import result
@@ -37,7 +37,7 @@ def load_configs(
 
     With a recipe, another config, they give their names and mechanisms, and the recipe gives all else.
 
-    Without paths these are the bundled ones, and one more for each score, scope and normalizer that none has.
+    Without paths these are the bundled ones, and one more for each score and scope that none has.
 
     All mechanisms come with their own seed first, then all with the next one. Raises `UserError` unless they differ
     only in name and mechanism, or if a run's folder has another run.
@@ -64,7 +64,7 @@ def load_configs(
 
 
 def missing(configs: Iterable[Config]) -> Iterator[Config]:
-    """A config for each score, scope and normalizer that none has: Luong's wiring, else like the first of the configs.
+    """A config for each score and scope that none has: Luong's wiring, all else like the first of the configs.
 
     A score that only renames another has none. Raises `UserError` if the sizes do not fit a score.
     """
@@ -72,9 +72,8 @@ def missing(configs: Iterable[Config]) -> Iterator[Config]:
     attentive = [c.model.attention for c in configs if c.model.attention.wiring != "none"]
     scores = {name for name, score in SCORES.items() if score.same_as is None} - {a.score for a in attentive}
     attentions = {f"luong_{score}": {"wiring": "luong", "score": score} for score in sorted(scores)}
-    for field, components in (("scope", SCOPES), ("normalizer", NORMALIZERS)):
-        for name in sorted(components.keys() - {getattr(a, field) for a in attentive}):
-            attentions[f"luong_general_{name}"] = {"wiring": "luong", "score": "general", field: name}
+    for name in sorted(SCOPES.keys() - {a.scope for a in attentive}):
+        attentions[f"luong_general_{name}"] = {"wiring": "luong", "score": "general", "scope": name}
     for name, attention in attentions.items():
         values = configs[0].model_dump(mode="json") | {"name": name}
         values["model"] |= {"attention": attention}

@@ -37,7 +37,9 @@ def _of_attention(attention: AttentionConfig) -> list[str]:
     default = AttentionConfig.model_validate(axes).model_dump()
     words = [] if attention.normalizer == "softmax" else [attention.normalizer]
     for field, value in attention.model_dump(exclude=OF_SCOPES).items():
-        if value != default.get(field):
+        if field == "fertility" and value is not None:
+            words[words.index("coverage")] = f"coverage (fertility {value:g})"
+        elif value != default.get(field):
             word = field.replace("_", " ")
             if isinstance(value, dict):  # a section: by its first option, as in "exact latent"
                 option, value = next(iter(value.items()))

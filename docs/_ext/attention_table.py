@@ -1,12 +1,17 @@
-"""The tables of scores, scopes, normalizers and cells, from the classes that compute them."""
+"""The tables of scores, scopes, normalizers and cells, from their classes, and of settings that exclude each other."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import chain, combinations, product
 from typing import Any
 
+from pydantic import ValidationError
+
 from nmt.components import CELLS, NORMALIZERS, SCOPES, SCORES
+from nmt.config.model import ModelConfig
 from nmt.model.cells import Cell
 
 SUBSCRIPT = re.compile(r"(?<=[^\W\d_]|[)\u0300-\u036f])_(?:\{([^}]*)\}|(\w)(?![a-zA-Z0-9_]))")
@@ -58,6 +63,45 @@ def cells() -> str:
         columns = [*(typeset(text).replace("|", r"\|") for text in formula_and_paper(cell)), parameters, at_once]
         rows.append(f"| {_link(name, cell)} | {' | '.join(columns)} |")
     return "\n".join(rows)
+
+
+def exclusions() -> str:
+    """Which settings of `model.attention` are refused together, each pair once, the most exclusive setting first."""
+    axes = {"wiring": ["bahdanau"], "score": SCORES, "scope": SCOPES, "normalizer": NORMALIZERS, "heads": [2]}
+    axes |= {field: [True] for field in ("input_feeding", "hard", "key_value", "projected", "coverage")}
+    axes |= {"monotonic": [{}], "latent": [{}]}
+    settings = [(axis, value) for axis, values in axes.items() for value in values]
+    pairs = combinations(range(len(settings)), 2)
+    refused = [pair for pair in pairs if not _fits(*(settings[number] for number in pair))]
+    rows = ["| setting | does not go with |", "|---|---|"]
+    while refused:
+        [(most, _)] = Counter(chain(*refused)).most_common(1)
+        others = [settings[sum(pair) - most] for pair in refused if most in pair]
+        refused = [pair for pair in refused if most not in pair]
+        rows.append(f"| {_spelled([settings[most]])} | {_spelled(others)} |")
+    return "\n".join(rows)
+
+
+def _fits(*settings: tuple[str, Any]) -> bool:
+    """Whether there are a wiring, an input feeding and sizes with which both settings are accepted."""
+    if len(dict(settings)) < len(settings):
+        return True  # of the same field
+    for wiring, feeding, hidden in product(({}, {"wiring": "luong"}), ({}, {"input_feeding": False}), (4, 8)):
+        values = {"attention": wiring | feeding | dict(settings), "encoder": {"hidden_size": hidden}}
+        try:
+            ModelConfig.model_validate(values | {"decoder": {"hidden_size": 8}})
+        except ValidationError:
+            continue
+        return True
+    return False
+
+
+def _spelled(settings: Iterable[tuple[str, Any]]) -> str:
+    """`a: 1`, `b: 2, 3`."""
+    by_field: dict[str, list[str]] = {}
+    for field, value in settings:
+        by_field.setdefault(field, []).append(str(value).lower() if isinstance(value, bool) else str(value))
+    return ", ".join(f"`{field}: {', '.join(values)}`" for field, values in by_field.items())
 
 
 def _own_parameters(cell: type[Cell]) -> tuple[int, int, int]:

@@ -22,6 +22,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "scores": attention_table.scores,
     "scopes": attention_table.scopes,
     "normalizers": attention_table.normalizers,
+    "exclusions": attention_table.exclusions,
     "cells": attention_table.cells,
 }
 PART = re.compile(r"^(<!-- begin (?P<name>[a-z-]+), .+ -->\n).*?^(<!-- end (?P=name) -->)$", re.M | re.S)

@@ -17,7 +17,7 @@ def wandb_run(folder, config, update):  # noqa: ARG001
 def mlflow_run(folder, config, update):  # noqa: ARG001
     import mlflow
 
-    with mlflow.start_run(run_name=folder.name):
+    with mlflow.start_run(run_name=folder.name):  # a resumed training is another run
         mlflow.log_dict(config, "config.yaml")
         yield lambda event: mlflow.log_metrics(numbers(event), step=event["update"])
 
@@ -28,5 +28,7 @@ def aim_run(folder, config, update):  # noqa: ARG001
 
     run = aim.Run(experiment=folder.name)
     run["config"] = config
-    yield lambda event: [run.track(value, name, step=event["update"]) for name, value in numbers(event).items()]
-    run.close()
+    try:
+        yield lambda event: [run.track(value, name, step=event["update"]) for name, value in numbers(event).items()]
+    finally:
+        run.close()

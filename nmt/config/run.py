@@ -45,6 +45,7 @@ class Config(Section):
         if self.model.tied_embeddings == "all" and not self.data.joint_vocabulary:
             raise ValueError("model.tied_embeddings: all needs data.joint_vocabulary: true; set it, or choose target")
         self.search.check(self.model)
-        if self.model.attention.latent is not None:
-            self.model.attention.latent.check_training(self.training)
+        for section in (self.model.attention.latent, self.model.attention.monotonic):
+            if section is not None:
+                section.check_training(self.training)
         return self

@@ -38,3 +38,9 @@ class MonotonicConfig(Section):
             if (here := getattr(attention, field)) != value:
                 value, here = (str(x).lower() if isinstance(x, bool) else x for x in (value, here))
                 raise ValueError(f"{field}: {here} with monotonic, which has one head and sees all; set it to {value}")
+
+    def check_training(self, training: Any) -> None:
+        """Raise ValueError for a section `training` that does not fit."""
+        if training.minimum_risk is not None:
+            why = "search stops at one position, where training reads all, so samples are not the model's own"
+            raise ValueError(f"training.minimum_risk with model.attention.monotonic: {why}; remove one of them")

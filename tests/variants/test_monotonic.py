@@ -224,6 +224,11 @@ def test_what_does_not_fit_is_refused(make_config: Callable[..., Config], fields
         make_config(f"model.attention={{monotonic: {{chunk: 2}}, {fields}}}")
 
 
+def test_minimum_risk_is_refused(make_config: Callable[..., Config]) -> None:
+    with pytest.raises(UserError, match=r"minimum_risk with model.attention.monotonic: .* remove one of them"):
+        make_config("model.attention={monotonic: {}}", "training.minimum_risk={likelihood: 1}")
+
+
 @pytest.mark.parametrize("chunk", CHUNKS)
 def test_a_model_learns_to_translate_word_by_word(make_config, corpus, chunk):
     """By what it reads at its stops: in search attention moves from word to word."""

@@ -70,7 +70,7 @@ def exclusions() -> str:
     axes = {"wiring": ["bahdanau"], "score": SCORES, "scope": SCOPES, "normalizer": NORMALIZERS, "heads": [2]}
     axes |= {field: [True] for field in ("input_feeding", "hard", "key_value", "projected", "coverage")}
     axes |= {"monotonic": [{}], "latent": [{}]}
-    settings = [(axis, value) for axis, values in axes.items() for value in values]
+    settings = [(axis, value) for axis, values in axes.items() for value in values if _fits((axis, value))]
     pairs = combinations(range(len(settings)), 2)
     refused = [pair for pair in pairs if not _fits(*(settings[number] for number in pair))]
     rows = ["| setting | does not go with |", "|---|---|"]
@@ -83,7 +83,7 @@ def exclusions() -> str:
 
 
 def _fits(*settings: tuple[str, Any]) -> bool:
-    """Whether there are a wiring, an input feeding and sizes with which both settings are accepted."""
+    """Whether there are a wiring, an input feeding and sizes with which the settings are accepted."""
     if len(dict(settings)) < len(settings):
         return True  # of the same field
     for wiring, feeding, hidden in product(({}, {"wiring": "luong"}), ({}, {"input_feeding": False}), (4, 8)):

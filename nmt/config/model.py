@@ -65,7 +65,9 @@ class AttentionConfig(Section):
             unused["input_feeding"] = "with wiring: bahdanau; remove it, or set wiring to luong"
         if isinstance(heads := values.get("heads"), int) and heads > 1:
             unused["projected"] = f"with heads: {heads}, which are projected; remove it, or set heads to 1"
-        return unused | (MonotonicConfig.unused_beside() if values.get("monotonic") is not None else {})
+        if values.get("monotonic") is not None and hasattr(MonotonicConfig, "unused_beside"):  # the add-on is there
+            unused |= MonotonicConfig.unused_beside()
+        return unused
 
     @model_validator(mode="after")
     def _variants_need_keys(self) -> Self:

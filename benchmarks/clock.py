@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,11 @@ POLL = 0.05  # seconds between two looks at the run's metrics
 def main() -> int:
     options = parse()
     try:
-        paths = [fetch(split, language, ROOT / FOLDER) for split in ("train", "val") for language in ("de", "en")]
+        for split, language in product(("train", "val"), ("de", "en")):
+            fetch(split, language, ROOT / FOLDER)
     except UserError as error:
         print(f"clock: {error}", file=sys.stderr)
         return 2
-    os.environ[MIRROR_VARIABLE] = str(paths[0].parent)
     with tempfile.TemporaryDirectory() as folder:
         reached = measure(Path(folder), options.set, options.bleu)
     if reached is None:
@@ -63,7 +64,7 @@ def measure(folder: Path, settings: list[str], goal: float) -> tuple[float, dict
     overrides = [word for setting in [*RULES, *places, *settings] for word in ("--set", setting)]
     log = folder / "log"
     command = [sys.executable, "-m", "nmt", "train", str(ROOT / "configs" / "multi30k_fast.yaml"), *overrides]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), MIRROR_VARIABLE: str(ROOT / FOLDER)}
     begin = time.perf_counter()
     with log.open("w") as output:
         process = subprocess.Popen(command, env=environment, cwd=folder, stdout=output, stderr=subprocess.STDOUT)

@@ -56,7 +56,7 @@ def bleu_of(trial: optuna.Trial, options: argparse.Namespace) -> float:
     """The best BLEU on validation. Raises `TrialPruned` if Optuna stops the trial, or if it fails."""
     folder = options.output / f"trial{trial.number}"
     if folder.exists():
-        sys.exit(f"{folder} is of another study: remove it, or choose another --output")
+        sys.exit(f"{folder} belongs to another study: remove it, or choose another --output")
     settings = [f"{field}={value}" for field, value in suggested(trial).items()]
     settings += [f"output_dir={options.output}", f"name={folder.name}", "evaluation.split=validation", *options.set]
     command = [sys.executable, "-m", "nmt", "train", options.config]

@@ -49,9 +49,9 @@ def line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def named(line: str) -> tuple[str, list[str]]:
+def named(row: str) -> tuple[str, list[str]]:
     """The model and the scores of a row that is there already."""
-    name, *cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
+    name, *cells = (cell.strip() for cell in row.strip("|").split("|"))
     return name, cells
 
 

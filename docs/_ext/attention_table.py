@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from nmt.components import CELLS, NORMALIZERS, SCOPES, SCORES
 from nmt.config.model import ModelConfig
 from nmt.model.cells import Cell
+from nmt.registry import spelled
 
 SUBSCRIPT = re.compile(r"(?<=[^\W\d_]|[)\u0300-\u036f])_(?:\{([^}]*)\}|(\w)(?![a-zA-Z0-9_]))")
 
@@ -73,7 +74,7 @@ def exclusions() -> str:
     settings = [(axis, value) for axis, values in axes.items() for value in values if _fits((axis, value))]
     pairs = combinations(range(len(settings)), 2)
     refused = [pair for pair in pairs if not _fits(*(settings[number] for number in pair))]
-    rows = ["| setting | does not go with |", "|---|---|"]
+    rows = ["| setting | excludes |", "|---|---|"]
     while refused:
         [(most, _)] = Counter(chain(*refused)).most_common(1)
         others = [settings[sum(pair) - most] for pair in refused if most in pair]
@@ -100,7 +101,7 @@ def _spelled(settings: Iterable[tuple[str, Any]]) -> str:
     """`a: 1`, `b: 2, 3`."""
     by_field: dict[str, list[str]] = {}
     for field, value in settings:
-        by_field.setdefault(field, []).append(str(value).lower() if isinstance(value, bool) else str(value))
+        by_field.setdefault(field, []).append(spelled(value))
     return ", ".join(f"`{field}: {', '.join(values)}`" for field, values in by_field.items())
 
 

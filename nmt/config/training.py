@@ -131,8 +131,10 @@ class TrainingConfig(Section):
 
     @classmethod
     def unused(cls, values: Mapping[str, Any]) -> dict[str, str | None]:
-        section = values.get("minimum_risk")
-        return super().unused(values) | (MinimumRiskConfig.unused_beside(section) if section is not None else {})
+        section, unused = values.get("minimum_risk"), super().unused(values)
+        if section is not None and hasattr(MinimumRiskConfig, "unused_beside"):  # the add-on is there
+            unused |= MinimumRiskConfig.unused_beside(section)
+        return unused
 
     @model_validator(mode="before")
     @classmethod

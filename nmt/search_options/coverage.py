@@ -10,13 +10,13 @@ from torch import Tensor
 from nmt.decoding.beam_search import Hypothesis
 from nmt.model.scopes import LocalScope, Scope
 
-LEAST = 0.001  # which coverage counts as at least: hard and sparse attention may leave a position out altogether
+LEAST = 0.001  # lower coverage counts as this: hard and sparse attention may give a position no weight at all
 
 
 def coverage_penalty(attention: Float[Tensor, "T S"], beta: float) -> float:
     """β · Σ_s log min(max(Σ_t α_ts, 0.001), 1), at most 0 (Wu et al. 2016, equation 14). Positions include `<eos>`.
 
-    The lower bound is not the paper's: without it a position whose weights are exactly 0 costs an infinity.
+    The lower bound is not in the paper: without it a position without any weight would cost infinitely much.
     """
     covered = attention.sum(dim=0).clamp(LEAST, 1)
     return beta * float(covered.log().sum())

@@ -55,9 +55,9 @@ class MonotonicAttention(Attention):
     p_s = sigmoid(e_s + r) is the probability to stop at a position that is reached, for a score e and a learnt r.
     In training the weights are the probabilities of the stops (equations 11 to 14; the bias: section 2.4, noise: 2.5).
     Otherwise attention stops at the first position with p_s ≥ ½ (algorithm 1); if there is none the context is 0, from
-    then on. Each step of search scores all positions in one product, so it has not the paper's linear time. With chunks
-    of w positions the context is a softmax of a second score over the last w positions up to the stop, in training its
-    mean over all stops (Chiu and Raffel 2018, sections 2.3 and 2.4).
+    then on. Each step of search scores all positions in one product, so search does not take the linear time of the
+    paper. With chunks of w positions the context is a softmax of a second score over the last w positions up to the
+    stop, in training its mean over all stops (Chiu and Raffel 2018, sections 2.3 and 2.4).
 
     The state of the decoder keeps the last step's stops as its coverage, which the scores here do not read.
     """

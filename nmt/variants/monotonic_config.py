@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from nmt.registry import Count, NonNegative, Positive, Section
+from nmt.registry import Count, NonNegative, Positive, Section, spelled
 
 Fertility = Positive
 
@@ -36,11 +36,11 @@ class MonotonicConfig(Section):
         """Raise ValueError for a section `attention` that does not fit."""
         for field, value in (("scope", "global"), ("heads", 1), ("projected", False)):
             if (here := getattr(attention, field)) != value:
-                value, here = (str(x).lower() if isinstance(x, bool) else x for x in (value, here))
-                raise ValueError(f"{field}: {here} with monotonic, which has one head and sees all; set it to {value}")
+                why = "with monotonic, which has one head and sees all"
+                raise ValueError(f"{field}: {spelled(here)} {why}; set it to {spelled(value)}")
 
     def check_training(self, training: Any) -> None:
         """Raise ValueError for a section `training` that does not fit."""
         if training.minimum_risk is not None:
-            why = "search stops at one position, where training reads all, so samples are not the model's own"
+            why = "samples come from hard stops, and training would score them with expected ones"
             raise ValueError(f"training.minimum_risk with model.attention.monotonic: {why}; remove one of them")

@@ -31,7 +31,7 @@ class Entmax15(Normalizer):
         thresholds = mean - (1 / k - variance).clamp(min=0).sqrt()
         last = (thresholds <= ordered).sum(dim=-1, keepdim=True) - 1
         support = (z >= ordered.gather(-1, last)) & inside
-        size = support.sum(dim=-1, keepdim=True).clamp(min=1)  # with all of equal scores, whatever rounding has counted
+        size = support.sum(dim=-1, keepdim=True).clamp(min=1)  # of equal scores rounding may have counted a part
         mean = (z * support).sum(dim=-1, keepdim=True) / size
         variance = ((z - mean) ** 2 * support).sum(dim=-1, keepdim=True) / size
         threshold = mean - (1 / size.to(z.dtype) - variance).clamp(min=torch.finfo(z.dtype).tiny).sqrt()

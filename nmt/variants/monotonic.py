@@ -1,6 +1,6 @@
 """Monotonic attention, with chunks or without.
 
-Shapes: B sentences, T queries of each (1 in training, the beam in search), S source positions.
+Shapes: B sentences, T queries of each (1 in training, the beam in search), S source positions, w of a chunk.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.attention import Alignment, Attended, Attention, Memory
+from nmt.model.normalizers import Softmax
 from nmt.model.scopes import GlobalScope, Scope, Steps
 from nmt.model.scores import Queries, Score, Scores
 from nmt.variants.linear import scan
+
+WINDOW = 8  # positions that search scores at once
 
 
 def make(config: Any, score: Score, scope: Scope, of_chunks: Score | None) -> MonotonicAttention:
@@ -29,11 +32,17 @@ class MonotonicAlignment(Alignment):
 
     stops: Float[Tensor, "*B S"]
 
+    @classmethod
+    def of(cls, weights: Tensor, positions: Tensor | None, stops: Tensor) -> MonotonicAlignment:
+        alignment = cls(weights, positions)
+        alignment.stops = stops
+        return alignment
+
     def added_to(self, total: Float[Tensor, "*B S"]) -> Float[Tensor, "*B S"]:
         return self.stops
 
     def dense(self, length: int) -> Float[Tensor, "*B S"]:
-        return self.weights
+        return Alignment(self.weights, self.positions).dense(length)
 
 
 class ChunkScope(GlobalScope):
@@ -55,9 +64,9 @@ class MonotonicAttention(Attention):
     p_s = sigmoid(e_s + r) is the probability to stop at a position that is reached, for a score e and a learnt r.
     In training the weights are the probabilities of the stops (equations 11 to 14; the bias: section 2.4, noise: 2.5).
     Otherwise attention stops at the first position with p_s ≥ ½ (algorithm 1); if there is none the context is 0, from
-    then on. Each step of search scores all positions in one product, so search does not take the linear time of the
-    paper. With chunks of w positions the context is a softmax of a second score over the last w positions up to the
-    stop, in training its mean over all stops (Chiu and Raffel 2018, sections 2.3 and 2.4).
+    then on. It scores `WINDOW` positions at once, from the last stop on, so search takes linear time. With chunks of w
+    positions the context is a softmax of a second score over the last w positions up to the stop, in training its mean
+    over all stops (Chiu and Raffel 2018, sections 2.3 and 2.4).
 
     The state of the decoder keeps the last step's stops as its coverage, which the scores here do not read.
     """
@@ -75,23 +84,51 @@ class MonotonicAttention(Attention):
 
     def attend(self, query: Queries, memory: Memory, t: Steps, coverage: Scores | None) -> Attended:
         assert coverage is not None
-        inside, energies = memory.mask.unsqueeze(-2), self.score(query, memory.keys) + self.bias
         is_first = torch.arange(coverage.shape[-1], device=coverage.device) == 0
         before = coverage.where(t.unsqueeze(-1) > 0, is_first.to(coverage.dtype))
-        if self.training:
-            energies = energies + self.noise * torch.randn_like(energies)
-            stops = expected_stops(torch.sigmoid(energies.to(coverage.dtype)) * inside, before)
-        else:
-            stops = first_stop((energies >= 0) & inside, before).to(coverage.dtype)
-        weights = stops
+        if not self.training:
+            return self.read(self.next_stops(query, memory, before), query, memory)
+        inside, energies = memory.mask.unsqueeze(-2), self.score(query, memory.keys) + self.bias
+        energies = energies + self.noise * torch.randn_like(energies)
+        weights = stops = expected_stops(torch.sigmoid(energies.to(before.dtype)) * inside, before)
         if isinstance(self.scope, ChunkScope):
             [keys] = memory.of_scope
-            lowest = torch.finfo(coverage.dtype).min
-            scores = self.scope.score(query, keys).to(coverage.dtype).masked_fill(~inside, lowest)
+            lowest = torch.finfo(before.dtype).min
+            scores = self.scope.score(query, keys).to(before.dtype).masked_fill(~inside, lowest)
             weights = chunk_weights(scores, stops, self.chunk)
-        alignment = MonotonicAlignment(weights, None)
-        alignment.stops = stops
-        return self.weighted_sums(weights.to(memory.values.dtype), memory.values), alignment
+        contexts = self.weighted_sums(weights.to(memory.values.dtype), memory.values)
+        return contexts, MonotonicAlignment.of(weights, None, stops)
+
+    def next_stops(self, query: Queries, memory: Memory, before: Float[Tensor, "B T S"]) -> Float[Tensor, "B T S"]:
+        """1 at the position where a query stops, if there is one; else 0 (algorithm 1)."""
+        if torch.onnx.is_in_onnx_export():  # a graph has no loop that ends by what it finds
+            energies = self.score(query, memory.keys) + self.bias
+            return first_stop((energies >= 0) & memory.mask.unsqueeze(-2), before).to(before.dtype)
+        start, searching, stops = before.argmax(dim=-1), before.amax(dim=-1) > 0, torch.zeros_like(before)
+        while searching.any():
+            rows = searching.nonzero(as_tuple=True)
+            positions = start[rows].unsqueeze(-1) + torch.arange(WINDOW, device=start.device)
+            inside = positions < memory.lengths[rows[0]].unsqueeze(-1)
+            positions = positions.where(inside, 0)
+            keys = memory.keys[rows[0].unsqueeze(-1), positions]
+            is_stop = (self.score(query[rows].unsqueeze(-2), keys).squeeze(-2) + self.bias >= 0) & inside
+            is_first = is_stop & (is_stop.cumsum(dim=-1) == 1)
+            stops[rows] = stops[rows].scatter_add(-1, positions, is_first.to(stops.dtype))
+            searching[rows] = inside.all(dim=-1) & ~is_stop.any(dim=-1)
+            start += WINDOW
+        return stops
+
+    def read(self, stops: Float[Tensor, "B T S"], query: Queries, memory: Memory) -> Attended:
+        """The context of each query from the chunk that ends where it stops."""
+        positions = stops.argmax(dim=-1, keepdim=True) + torch.arange(1 - self.chunk, 1, device=stops.device)
+        inside, positions = (positions >= 0) & (stops.amax(dim=-1, keepdim=True) > 0), positions.clamp(min=0)
+        weights = inside.to(stops.dtype)
+        if isinstance(self.scope, ChunkScope):
+            keys = self.gather(memory.of_scope[0], positions)
+            weights = Softmax()(self.scope.score(query.unsqueeze(-2), keys).squeeze(-2).to(stops.dtype), inside)
+        values = self.gather(memory.values, positions)
+        contexts = self.weighted_sums(weights.unsqueeze(-2).to(values.dtype), values).squeeze(-2)
+        return contexts, MonotonicAlignment.of(weights, positions, stops)
 
 
 def expected_stops(p: Float[Tensor, "*B S"], before: Float[Tensor, "*B S"]) -> Float[Tensor, "*B S"]:

@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from support.tiny_models import EACH_ONCE, TARGET_TYPES, Variant, tiny_model
+from support.tiny_models import EACH_ONCE, TARGET_TYPES, Variant, monotonic_model, tiny_model
 
 from nmt.data.batching import pad_source
 from nmt.decoding.beam_search import select
@@ -86,6 +86,15 @@ def test_the_graphs_give_the_models_numbers(variants: tuple[Variant, ...], layer
     graphs = sessions(trace(models[0] if len(models) == 1 else Ensemble(models)))
     for sources in BATCHES:
         compare(models, graphs, sources)
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+@torch.no_grad()
+def test_hard_stops_without_a_loop_are_the_models(chunk: int) -> None:
+    model = monotonic_model("luong", feeding=True, chunk=chunk).float()
+    graphs = sessions(trace(model))
+    for sources in BATCHES:
+        compare([model], graphs, sources)
 
 
 def test_the_step_takes_nothing_that_it_does_not_read() -> None:

@@ -181,6 +181,19 @@ def tiny_model(variant: Variant, layers: int = 1, seed: int = 0, window: int = W
     return model
 
 
+def monotonic_model(wiring="bahdanau", feeding=False, score="additive", chunk=1, seed=0, **changes):
+    """The same with monotonic attention, without dropout and noise; `changes` are of fields of `model`."""
+    config = config_of(Variant(wiring, score, input_feeding=feeding))
+    attention = {k: v for k, v in config.attention.model_dump().items() if k not in ("normalizer", "hard", "coverage")}
+    attention["monotonic"] = {"chunk": chunk, "noise": 0.0}
+    sizes = {side: getattr(config, side).model_dump() | {"dropout": 0} for side in ("encoder", "decoder")}
+    changes |= sizes | {"attention": attention, "embedding_dropout": 0}
+    config = ModelConfig.model_validate(config.model_dump() | changes)
+    model = build_model(config, SOURCE_TYPES, TARGET_TYPES, ENDS).double().eval()
+    randomise(model, seed)
+    return model
+
+
 def tiny_codecs():
     tokenizer = TOKENIZERS["whitespace"].make("de", False, None)
     return (

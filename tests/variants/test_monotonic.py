@@ -10,22 +10,15 @@ from support.attention_cases import draw
 from support.runs import finish
 from support.tiny_models import (
     DECODER_HIDDEN,
-    ENDS,
     FEEDINGS,
-    SOURCE_TYPES,
     SOURCES,
-    TARGET_TYPES,
     TARGETS,
-    Variant,
-    config_of,
     encode,
-    randomise,
+    monotonic_model,
     tiny_codecs,
 )
 
-from nmt.build import build_model
 from nmt.components import CELLS, SCORES
-from nmt.config.model import ModelConfig
 from nmt.config.run import Config
 from nmt.config.search import SearchConfig
 from nmt.data.batching import Example, collate
@@ -35,22 +28,10 @@ from nmt.model.encoder import Encoded
 from nmt.system.errors import UserError
 from nmt.training.loss import BatchLoss
 from nmt.translator import Translator
-from nmt.variants.monotonic import chunk_weights, expected_stops, first_stop
+from nmt.variants.monotonic import WINDOW, chunk_weights, expected_stops, first_stop
 
 CHUNKS = [1, 3]
 MODELS = [(*feeding, name) for feeding, name in zip(FEEDINGS * 4, SCORES, strict=False)]
-
-
-def monotonic_model(wiring="bahdanau", feeding=False, score="additive", chunk=1, seed=0, **changes):
-    config = config_of(Variant(wiring, score, input_feeding=feeding))
-    attention = {k: v for k, v in config.attention.model_dump().items() if k not in ("normalizer", "hard", "coverage")}
-    attention["monotonic"] = {"chunk": chunk, "noise": 0.0}
-    sizes = {side: getattr(config, side).model_dump() | {"dropout": 0} for side in ("encoder", "decoder")}
-    changes |= sizes | {"attention": attention, "embedding_dropout": 0}
-    config = ModelConfig.model_validate(config.model_dump() | changes)
-    model = build_model(config, SOURCE_TYPES, TARGET_TYPES, ENDS).double().eval()
-    randomise(model, seed)
-    return model
 
 
 # The formulas, position by position
@@ -63,13 +44,8 @@ def stops_of(p, before):
 
 
 def pointer(p, start):
-    """Algorithm 1: the position of the stop, or None; and how many positions were looked at."""
-    looked = 0
-    for s in range(start, len(p)):
-        looked += 1
-        if p[s] >= 0.5:
-            return s, looked
-    return None, looked
+    """Algorithm 1: the position of the stop, or None."""
+    return next((s for s in range(start, len(p)) if p[s] >= 0.5), None)
 
 
 def chunks_of(u, stops, chunk):
@@ -101,22 +77,15 @@ def test_stops_and_chunks_are_those_of_the_formulas(scale):
         assert torch.autograd.gradcheck(lambda p, before, u: chunk_weights(u, expected_stops(p, before), 4), inputs)
 
 
-def test_hard_stops_are_expected_ones_of_probabilities_0_and_1_and_take_a_pointers_path():
+def test_hard_stops_are_expected_ones_of_probabilities_0_and_1():
     generator = torch.Generator().manual_seed(5)
-    before, start = torch.eye(12, dtype=torch.float64)[0], 0
-    ended = looked = steps = 0
+    before = torch.eye(12, dtype=torch.float64)[0]
     for _ in range(40):
-        p = torch.rand(12, dtype=torch.float64, generator=generator) * 0.8
-        hard = first_stop(p >= 0.5, before).double()
-        assert hard.equal(expected_stops((p >= 0.5).double(), before))
-        if start is not None:
-            start, seen = pointer(p.tolist(), start)
-            looked, steps = looked + seen, steps + 1
-        assert hard.nonzero().flatten().tolist() == ([] if start is None else [start])
-        ended += start is None
+        is_stop = torch.rand(12, generator=generator) < 0.4
+        hard = first_stop(is_stop, before).double()
+        assert hard.equal(expected_stops(is_stop.double(), before))
         before = hard
-    assert ended > 0
-    assert looked <= 12 + steps  # linear in both lengths: each step looks again at no more than its first position
+    assert before.sum() == 0  # it has run to the end
 
 
 # The attention of a model
@@ -148,9 +117,34 @@ def test_each_step_is_the_formulas(wiring, feeding, name, chunk, training):
                 scores = attention.scope.score(query, memory.of_scope[0])[b, 0, :length].detach().numpy()
                 expected = chunks_of(scores, before[b], chunk)
             np.testing.assert_allclose(kept[b, 0, :length].detach(), before[b], rtol=0, atol=1e-9)
-            np.testing.assert_allclose(alignment.weights[b, 0, :length].detach(), expected, rtol=0, atol=1e-9)
-            assert (alignment.weights[b, 0, length:] == 0).all()
+            np.testing.assert_allclose(alignment.dense(6)[b, 0, :length].detach(), expected, rtol=0, atol=1e-9)
+            assert (alignment.dense(6)[b, 0, length:] == 0).all()
             np.testing.assert_allclose(contexts[b, 0].detach(), expected @ values[b, :length].numpy(), atol=1e-9)
+
+
+def test_search_takes_a_pointers_path_in_linear_time():
+    """Three hypotheses of each sentence go their own ways. A step scores what it passes, and not the whole source."""
+    attention, lengths, steps = monotonic_model().decoder.attention, torch.tensor([300, 41, 1]), 12
+    mask = torch.arange(300) < lengths.unsqueeze(1)
+    encoded = Encoded(draw(3, 300, 6).double(), draw(3, 6).double(), mask, lengths, torch.full((3, 300), 4))
+    memory, queries = attention.prepare(encoded), 0.7 * draw(3, steps, 3, DECODER_HIDDEN).double()
+    energies = attention.score(queries.flatten(1, 2), memory.keys).detach()
+    attention.bias.data = -energies.quantile(0.9)  # only every tenth position is a stop
+    p = torch.sigmoid(energies + attention.bias).unflatten(1, (steps, 3))
+    scored = []
+    attention.score.register_forward_hook(lambda *found: scored.append(found[-1].numel()))
+    kept, path = torch.zeros(3, 3, 300, dtype=torch.float64), dict.fromkeys(np.ndindex(3, 3), 0)
+    for t in range(steps):
+        contexts, alignment = attention(queries[:, t], memory, torch.full((3, 3), t), kept)
+        kept = alignment.added_to(kept)
+        for (b, k), last in path.items():
+            path[b, k] = stop = None if last is None else pointer(p[b, t, k, : lengths[b]], last)
+            expected = [] if stop is None else [stop]
+            assert kept[b, k].nonzero().flatten().tolist() == expected
+            torch.testing.assert_close(contexts[b, k], encoded.values[b, expected].sum(dim=0))
+    assert any(stop is None for stop in path.values())
+    assert any(stop is not None for stop in path.values())
+    assert sum(scored) <= 3 * lengths.sum() + 9 * steps * WINDOW  # 1,890 of 32,400
 
 
 @pytest.mark.parametrize("chunk", CHUNKS)

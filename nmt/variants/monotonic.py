@@ -13,12 +13,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from nmt.model.attention import Alignment, Attended, Attention, Memory
-from nmt.model.normalizers import Softmax
 from nmt.model.scopes import GlobalScope, Scope, Steps
 from nmt.model.scores import Queries, Score, Scores
 from nmt.variants.linear import scan
 
-WINDOW = 8  # positions that search scores at once
+WINDOW = 8  # positions that search scores at a time
 
 
 def make(config: Any, score: Score, scope: Scope, of_chunks: Score | None) -> MonotonicAttention:
@@ -64,7 +63,7 @@ class MonotonicAttention(Attention):
     p_s = sigmoid(e_s + r) is the probability to stop at a position that is reached, for a score e and a learnt r.
     In training the weights are the probabilities of the stops (equations 11 to 14; the bias: section 2.4, noise: 2.5).
     Otherwise attention stops at the first position with p_s ≥ ½ (algorithm 1); if there is none the context is 0, from
-    then on. It scores `WINDOW` positions at once, from the last stop on, so search takes linear time. With chunks of w
+    then on. From the last stop on it scores `WINDOW` positions at a time, so search takes linear time. With chunks of w
     positions the context is a softmax of a second score over the last w positions up to the stop, in training its mean
     over all stops (Chiu and Raffel 2018, sections 2.3 and 2.4).
 
@@ -100,14 +99,15 @@ class MonotonicAttention(Attention):
         return contexts, MonotonicAlignment.of(weights, None, stops)
 
     def next_stops(self, query: Queries, memory: Memory, before: Float[Tensor, "B T S"]) -> Float[Tensor, "B T S"]:
-        """1 at the position where a query stops, if there is one; else 0 (algorithm 1)."""
-        if torch.onnx.is_in_onnx_export():  # a graph has no loop that ends by what it finds
+        """1 at the position where a query stops, if it stops at all; 0 elsewhere (algorithm 1)."""
+        if torch.onnx.is_in_onnx_export():  # a traced graph cannot have a loop whose length depends on the data
             energies = self.score(query, memory.keys) + self.bias
             return first_stop((energies >= 0) & memory.mask.unsqueeze(-2), before).to(before.dtype)
         start, searching, stops = before.argmax(dim=-1), before.amax(dim=-1) > 0, torch.zeros_like(before)
+        ahead = torch.arange(WINDOW, device=start.device)
         while searching.any():
             rows = searching.nonzero(as_tuple=True)
-            positions = start[rows].unsqueeze(-1) + torch.arange(WINDOW, device=start.device)
+            positions = start[rows].unsqueeze(-1) + ahead
             inside = positions < memory.lengths[rows[0]].unsqueeze(-1)
             positions = positions.where(inside, 0)
             keys = memory.keys[rows[0].unsqueeze(-1), positions]
@@ -119,13 +119,14 @@ class MonotonicAttention(Attention):
         return stops
 
     def read(self, stops: Float[Tensor, "B T S"], query: Queries, memory: Memory) -> Attended:
-        """The context of each query from the chunk that ends where it stops."""
+        """The context of each query, from the chunk that ends where it stops."""
         positions = stops.argmax(dim=-1, keepdim=True) + torch.arange(1 - self.chunk, 1, device=stops.device)
         inside, positions = (positions >= 0) & (stops.amax(dim=-1, keepdim=True) > 0), positions.clamp(min=0)
         weights = inside.to(stops.dtype)
         if isinstance(self.scope, ChunkScope):
             keys = self.gather(memory.of_scope[0], positions)
-            weights = Softmax()(self.scope.score(query.unsqueeze(-2), keys).squeeze(-2).to(stops.dtype), inside)
+            scores = self.scope.score(query.unsqueeze(-2), keys).squeeze(-2)
+            weights = self.scope.normalizer(scores.to(stops.dtype), inside)
         values = self.gather(memory.values, positions)
         contexts = self.weighted_sums(weights.unsqueeze(-2).to(values.dtype), values).squeeze(-2)
         return contexts, MonotonicAlignment.of(weights, positions, stops)

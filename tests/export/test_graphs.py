@@ -90,7 +90,7 @@ def test_the_graphs_give_the_models_numbers(variants: tuple[Variant, ...], layer
 
 @pytest.mark.parametrize("chunk", [1, 3])
 @torch.no_grad()
-def test_hard_stops_without_a_loop_are_the_models(chunk: int) -> None:
+def test_monotonic_attention_stops_where_the_model_does(chunk: int) -> None:
     model = monotonic_model("luong", feeding=True, chunk=chunk).float()
     graphs = sessions(trace(model))
     for sources in BATCHES:

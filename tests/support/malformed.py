@@ -88,7 +88,7 @@ FAMILIES: dict[str, Callable[[Random], bytes]] = {
 def answer_to(place: tuple[str, int], sent: bytes, silence: float) -> bytes:
     """What the server says; nothing if it hangs up. Raises `TimeoutError` if it does neither.
 
-    After `silence` seconds without an answer it learns that nothing more comes, which ends what it was doing.
+    After `silence` seconds without an answer the client closes its side, and the server drops the request.
     """
     with socket.create_connection(place, timeout=PATIENCE) as connection:
         received = b""

@@ -182,7 +182,7 @@ def tiny_model(variant: Variant, layers: int = 1, seed: int = 0, window: int = W
 
 
 def monotonic_model(wiring="bahdanau", feeding=False, score="additive", chunk=1, seed=0, **changes):
-    """The same with monotonic attention, without dropout and noise; `changes` are of fields of `model`."""
+    """With monotonic attention, in double precision and evaluation mode; `changes` replace fields of `model`."""
     config = config_of(Variant(wiring, score, input_feeding=feeding))
     attention = {k: v for k, v in config.attention.model_dump().items() if k not in ("normalizer", "hard", "coverage")}
     attention["monotonic"] = {"chunk": chunk, "noise": 0.0}

@@ -131,8 +131,8 @@ def test_search_takes_a_pointers_path_in_linear_time():
     energies = attention.score(queries.flatten(1, 2), memory.keys).detach()
     attention.bias.data = -energies.quantile(0.9)  # only every tenth position is a stop
     p = torch.sigmoid(energies + attention.bias).unflatten(1, (steps, 3))
-    scored = []
-    attention.score.register_forward_hook(lambda *found: scored.append(found[-1].numel()))
+    counts = []  # of the scores that each call computes
+    attention.score.register_forward_hook(lambda *arguments: counts.append(arguments[-1].numel()))
     kept, path = torch.zeros(3, 3, 300, dtype=torch.float64), dict.fromkeys(np.ndindex(3, 3), 0)
     for t in range(steps):
         contexts, alignment = attention(queries[:, t], memory, torch.full((3, 3), t), kept)
@@ -144,7 +144,7 @@ def test_search_takes_a_pointers_path_in_linear_time():
             torch.testing.assert_close(contexts[b, k], encoded.values[b, expected].sum(dim=0))
     assert any(stop is None for stop in path.values())
     assert any(stop is not None for stop in path.values())
-    assert sum(scored) <= 3 * lengths.sum() + 9 * steps * WINDOW  # 1,890 of 32,400
+    assert sum(counts) <= 3 * lengths.sum() + 9 * steps * WINDOW  # 1,890 of 32,400
 
 
 @pytest.mark.parametrize("chunk", CHUNKS)

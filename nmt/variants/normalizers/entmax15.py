@@ -30,8 +30,8 @@ class Entmax15(Normalizer):
         variance = (ordered**2).cumsum(dim=-1) / k - mean**2
         thresholds = mean - (1 / k - variance).clamp(min=0).sqrt()
         last = (thresholds <= ordered).sum(dim=-1, keepdim=True) - 1
-        support = (z >= ordered.gather(-1, last)) & inside
-        size = support.sum(dim=-1, keepdim=True).clamp(min=1)  # of equal scores rounding may have counted a part
+        support = (z >= ordered.gather(-1, last)) & inside  # with all equal scores, whatever rounding has left out
+        size = support.sum(dim=-1, keepdim=True).clamp(min=1)  # 0 if nothing is inside
         mean = (z * support).sum(dim=-1, keepdim=True) / size
         variance = ((z - mean) ** 2 * support).sum(dim=-1, keepdim=True) / size
         threshold = mean - (1 / size.to(z.dtype) - variance).clamp(min=torch.finfo(z.dtype).tiny).sqrt()
